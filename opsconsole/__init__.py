@@ -1,0 +1,1 @@
+"""The console around the scheduler."""

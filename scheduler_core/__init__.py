@@ -1,0 +1,1 @@
+"""The scheduler: pure, synchronous, deterministic. Standard library only."""
