@@ -1,0 +1,91 @@
+"""Budgets: a tree of weights (rule 1). Ids stay when a budget is renamed or moved; paths are for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from scheduler_core.errors import UnknownIdError
+from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.units import WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A node of the tree. Weights are in millionths, 0 is legal (rule 1); `max_gpus` in whole GPUs (rule 8)."""
+
+    id: BudgetId
+    name: str
+    parent: BudgetId = ROOT
+    weight: int = WEIGHT
+    max_gpus: int | None = None
+    min_runtime_default_ms: int | None = None
+    over_budget_priority: int = 0
+    over_budget_weight: int = WEIGHT
+
+
+@dataclass(frozen=True)
+class BudgetTree:
+    """All budgets of a cluster. Children and leaves are ordered by id, so that every walk is the same walk."""
+
+    budgets: tuple[Budget, ...]
+
+    @classmethod
+    def of(cls, budgets: Iterable[Budget]) -> BudgetTree:
+        return cls(tuple(sorted(budgets, key=lambda b: b.id)))
+
+    @cached_property
+    def by_id(self) -> dict[BudgetId, Budget]:
+        return {b.id: b for b in self.budgets}
+
+    @cached_property
+    def children(self) -> dict[BudgetId, tuple[BudgetId, ...]]:
+        """Children of each node, the root included, by id."""
+        found: dict[BudgetId, list[BudgetId]] = {ROOT: []} | {b.id: [] for b in self.budgets}
+        for b in self.budgets:
+            found[b.parent].append(b.id)
+        return {parent: tuple(kids) for parent, kids in found.items()}
+
+    @cached_property
+    def leaves(self) -> tuple[BudgetId, ...]:
+        return tuple(b.id for b in self.budgets if not self.children[b.id])
+
+    @cached_property
+    def chains(self) -> dict[BudgetId, tuple[BudgetId, ...]]:
+        """Each budget with its ancestors, the budget first, the root left out."""
+        chains: dict[BudgetId, tuple[BudgetId, ...]] = {}
+        for b in self.budgets:
+            chain, at = [], b.id
+            while at != ROOT:
+                chain.append(at)
+                at = self.by_id[at].parent
+            chains[b.id] = tuple(chain)
+        return chains
+
+    @cached_property
+    def paths(self) -> dict[BudgetId, str]:
+        """What people write and read: olmo/pretrain."""
+        return {
+            bid: "/".join(self.by_id[b].name for b in reversed(chain)) for bid, chain in self.chains.items()
+        }
+
+    @cached_property
+    def by_path(self) -> dict[str, BudgetId]:
+        return {path: bid for bid, path in self.paths.items()}
+
+    def require_path(self, path: str) -> BudgetId:
+        try:
+            return self.by_path[path]
+        except KeyError:
+            raise UnknownIdError(f"no budget {path!r}") from None
+
+    def is_leaf(self, budget: BudgetId) -> bool:
+        return not self.children[budget]
+
+    def min_runtime_default_ms(self, budget: BudgetId) -> int | None:
+        """The nearest default up the tree (rule 10); None where nobody set one."""
+        for at in self.chains[budget]:
+            if (default := self.by_id[at].min_runtime_default_ms) is not None:
+                return default
+        return None

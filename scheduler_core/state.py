@@ -1,0 +1,210 @@
+"""The state of one cluster: records, and the few primitive changes that keep records, ledgers and indexes together.
+
+`apply` (module lifecycle) is the only caller of the changes here. Everything below can be rebuilt from the records; the indexes exist
+so that a pass costs passes x leaves and not workloads x hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from scheduler_core.budget import BudgetTree
+from scheduler_core.decisions import Member, StopDecided
+from scheduler_core.errors import UnknownIdError
+from scheduler_core.fleet import Host, HostState, Reach
+from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.observations import By
+from scheduler_core.policy import Policy
+from scheduler_core.usage import Ledgers
+from scheduler_core.workload import Outcome, Workload, WorkloadPhase
+
+
+class MemberPhase(StrEnum):
+    """Where a member stands. GPUs are held in every phase but the last three."""
+
+    DISPATCHED = "dispatched"
+    STARTED = "started"
+    EXITED = "exited"
+    RELEASED = "released"
+    NEVER_STARTED = "never_started"
+    LEAKED = "leaked"
+
+    @property
+    def holds_gpus(self) -> bool:
+        return self in (MemberPhase.DISPATCHED, MemberPhase.STARTED, MemberPhase.EXITED)
+
+
+@dataclass(slots=True)
+class MemberRecord:
+    """One host's part of a run."""
+
+    slots: int
+    phase: MemberPhase = MemberPhase.DISPATCHED
+    boot_id: str = ""  # of the host when it started there
+    exit_code: int | None = None
+    signal: int | None = None
+    signalled: bool = False
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt, from dispatch until its last member gave its GPUs back. `members` are in rank order."""
+
+    id: RunId
+    workload: WorkloadId
+    budget: BudgetId  # charged here, for this run's whole life (rule 2)
+    allocated: bool
+    min_runtime_ms: int
+    placed_at: int
+    members: dict[HostName, MemberRecord]
+    started_at: int | None = None  # when the last member had started
+    checkpoint_at: int | None = None  # of the newest checkpoint known
+    stop: StopDecided | None = None
+    stop_at: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs still held."""
+        return sum(m.slots.bit_count() for m in self.members.values() if m.phase.holds_gpus)
+
+    def protected_until(self) -> int | None:
+        """The instant at which protection ends; None while it has not wholly started (then it is protected)."""
+        return None if self.started_at is None else self.started_at + self.min_runtime_ms
+
+    def protected(self, now: int) -> bool:
+        """Rule 11. A run without min runtime never is."""
+        if not self.allocated:
+            return False
+        return self.started_at is None or now < self.started_at + self.min_runtime_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A finished run, as history: what it cost, how it ended and who decided (rule 23: kept for ever)."""
+
+    run: RunId
+    members: tuple[Member, ...]
+    placed_at: int
+    started_at: int | None
+    ended_at: int
+    outcome: str
+    exit_code: int | None
+    signal: int | None
+    stop: StopDecided | None
+
+
+@dataclass(slots=True)
+class WorkloadRecord:
+    workload: Workload
+    phase: WorkloadPhase = WorkloadPhase.WAITING
+    waiting_since: int = 0
+    attempt: int = 0  # the last one used
+    retries: int = 0
+    not_before: int = 0  # retry delay (rule 14)
+    run: RunId | None = None
+    claim: tuple[Member, ...] = ()  # rule 19
+    waits_for: tuple[RunId, ...] = ()  # victims of the claim, still going
+    blast_blocked_since: int | None = None  # rule 18's patience
+    reason: str = ""  # why held
+    held_by: By | None = None
+    pending: StopDecided | None = None  # a requeue that waits for the end of the min runtime
+    outcome: Outcome | None = None
+    ended_at: int | None = None
+    moved_at: int | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class HostRecord:
+    """A host with what is known of it. `held`, `claimed`, `leaked`, `foreign`, `unfit` are masks of slots."""
+
+    host: Host
+    state: HostState = HostState.SERVING
+    reach: Reach = Reach.NEVER_SEEN
+    since: int = 0  # when state last changed
+    by: By | None = None
+    boot_id: str = ""
+    gpu_ids: tuple[str, ...] = ()
+    foreign: int = 0
+    unfit: int = 0
+    empty: bool = False
+    leaked: int = 0
+    held: int = 0
+    claimed: int = 0
+    drain: DrainId | None = None
+    unreachable_since: int | None = None
+    unreachable_why: str = ""
+    removed: bool = False  # left the inventory while it still has runs
+    runs: list[RunId] = field(default_factory=list)
+
+    @property
+    def places(self) -> bool:
+        """May anything new start here (rule 26)?"""
+        return self.state is HostState.SERVING and self.reach is Reach.FRESH
+
+    @property
+    def usable(self) -> int:
+        """Slots that are free or held by runs or claims: what the host could give if all its runs left."""
+        return self.host.all_slots & ~(self.foreign | self.unfit | self.leaked) if self.places else 0
+
+    @property
+    def free(self) -> int:
+        """Slots that anybody may have now (rule 26)."""
+        return self.usable & ~(self.held | self.claimed)
+
+    @property
+    def in_service(self) -> int:
+        """GPUs in service: all of a serving host that are not leaked, else those held by runs."""
+        if self.state is HostState.SERVING and self.reach not in (Reach.NEVER_SEEN, Reach.LOST):
+            return (self.host.all_slots & ~self.leaked).bit_count()
+        return self.held.bit_count()
+
+
+@dataclass(slots=True)
+class DrainRecord:
+    """A drain as a durable operation (rule 25)."""
+
+    id: DrainId
+    host: HostName
+    mode: str
+    by: By
+    requested_at: int
+    deadline_at: int | None = None
+    automatic: bool = False
+    done_at: int | None = None
+    ended: str = ""  # drained, undrained, superseded
+
+
+@dataclass
+class ClusterState:
+    """Everything the engine knows at `now` (ms)."""
+
+    now: int = 0
+    policy: Policy = field(default_factory=Policy)
+    budgets: BudgetTree = field(default_factory=lambda: BudgetTree(()))
+    hosts: dict[HostName, HostRecord] = field(default_factory=dict)
+    workloads: dict[WorkloadId, WorkloadRecord] = field(default_factory=dict)
+    runs: dict[RunId, Run] = field(default_factory=dict)  # those that hold GPUs
+    drains: dict[DrainId, DrainRecord] = field(default_factory=dict)
+    ledgers: Ledgers = field(default_factory=Ledgers)
+    last_pass_at: int | None = None
+    dirty: bool = True  # something changed that a pass could use
+
+    def require_host(self, name: HostName) -> HostRecord:
+        try:
+            return self.hosts[name]
+        except KeyError:
+            raise UnknownIdError(f"no host {name!r}") from None
+
+    def require_workload(self, wid: WorkloadId) -> WorkloadRecord:
+        try:
+            return self.workloads[wid]
+        except KeyError:
+            raise UnknownIdError(f"no workload {wid!r}") from None
+
+    def waiting(self) -> Iterator[WorkloadRecord]:
+        """Workloads that could start now or later, in no order that matters."""
+        return (w for w in self.workloads.values() if w.phase is WorkloadPhase.WAITING)

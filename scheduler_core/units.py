@@ -1,0 +1,27 @@
+"""Units of the core: instants and spans are integer milliseconds, GPUs are thousandths, weights are millionths."""
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+GPU = 1_000  # thousandths of a GPU: ledgers count GPU-thousandths x milliseconds
+WEIGHT = 1_000_000  # a weight of 1
+PPM = 1_000_000  # a fraction of 1, in parts per million
+
+GPU_HOUR = GPU * HOUR
+
+
+def bits(mask: int) -> tuple[int, ...]:
+    """The slots set in a mask of GPUs, lowest first."""
+    return tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """The lowest `count` bits of a mask."""
+    taken = 0
+    for _ in range(count):
+        bit = mask & -mask
+        taken |= bit
+        mask ^= bit
+    return taken
