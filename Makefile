@@ -1,0 +1,51 @@
+# Every target makes its own environment when it is missing. Only Python >= 3.11 with venv is needed; no root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench soak screenshots clean help
+
+help:
+	@echo "make demo         a small living cluster and the console on it"
+	@echo "make test         all tests"
+	@echo "make check        tests, lint, types, import contracts"
+	@echo "make bench        benchmarks, with the figures on the standard output"
+	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
+	@echo "make screenshots  redraw screenshots/ from the demo world, with a fixed seed and clock"
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "opsconsole needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@echo "Making the environment $(VENV) with the tested versions of requirements.lock (once, about a minute)."
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "This Python has no venv module. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/opsconsole demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest -n auto
+
+check: lint test
+
+.PHONY: lint
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks
+
+soak: $(READY)
+	@$(BIN)/python -m tests.sim.soak --seeds 200 --steps 10000
+
+screenshots: $(READY)
+	@$(BIN)/python -m tests.screenshots
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

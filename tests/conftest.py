@@ -1,0 +1,23 @@
+"""Shared by all tests: on the checking machine a test may not hide behind a missing tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+REQUIRED = frozenset(filter(None, os.environ.get("OPSCONSOLE_REQUIRE", "").split(",")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[None]:
+    """Where OPSCONSOLE_REQUIRE names a tool (sshd, tmux), a test marked with it fails instead of being skipped."""
+    report = yield
+    needed = REQUIRED.intersection(mark.name for mark in item.iter_markers())
+    if report.skipped and needed and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although {', '.join(sorted(needed))} is required here: {report.longrepr}"
+    return report
