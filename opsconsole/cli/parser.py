@@ -1,0 +1,187 @@
+"""The command line: what can be typed. Each command names the function that runs it, imported only when it is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+SUBMIT_EPILOG = """\
+example:
+  opsconsole submit --budget olmo/eval --gpus 2 --min-runtime 30m --resumable -- python train.py --resume
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="opsconsole",
+        description="Budgets, min-runtime contracts and drains for research GPU clusters. Without a command: the console.",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    _cluster_options(parser)
+    parser.add_argument("--lead", action="store_true", help="lead the cluster from this console, once confirmed")
+    parser.add_argument("--write", metavar="SPAN", help="open a write window at start, for example 15m")
+    parser.set_defaults(run="console:run")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for add in (_leading, _asking, _acting_on_workloads, _acting_on_hosts, _offline):
+        add(commands)
+    return parser
+
+
+def runner(args: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
+    """The function behind the chosen command: takes the arguments, returns the exit status."""
+    module, _, name = args.run.partition(":")
+    function: Callable[[argparse.Namespace], int] = getattr(import_module(f"opsconsole.cli.{module}"), name)
+    return function
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"opsconsole {version('opsconsole')}"
+
+
+def _cluster_options(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    parser.add_argument(
+        "--inventory", metavar="FILE", default=default, help="default: $OPSCONSOLE_INVENTORY, ./inventory.yaml"
+    )
+    parser.add_argument("--cluster", metavar="NAME", default=default, help="needed where the inventory has several")
+
+
+def _command(commands: Any, name: str, run: str, help: str, **more: Any) -> argparse.ArgumentParser:
+    """A command that works on a cluster. Its options may stand before or after the command's name."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help, **more)
+    _cluster_options(parser, default=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="for scripts: stable keys, documented in docs/cli.md")
+
+
+def _action(parser: argparse.ArgumentParser, reason: bool = False, wait: bool = True) -> None:
+    """What every action takes: the plan is shown first, then asked for, or taken with --yes."""
+    parser.add_argument("--reason", required=reason, help="why; kept with the action")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+    if wait:
+        parser.add_argument("--wait", action="store_true", help="wait for the end of what was asked for")
+    _json(parser)
+
+
+def _leading(commands: Any) -> None:
+    serve = _command(commands, "serve", "serve:run", "lead the cluster without a screen")
+    serve.add_argument("--reason", default="serve", help="kept with the change of leader")
+    serve.add_argument("--standby", action="store_true", help="lead as soon as nobody else does")
+    serve.add_argument("--yes", action="store_true", help="do not ask before the first action")
+    serve.add_argument("--dry-run", action="store_true", help="reconcile, show what would happen, change nothing")
+    adopt = _command(commands, "adopt", "serve:adopt", "take hosts over from another store, listing their live runs")
+    adopt.add_argument("hosts", nargs="*", metavar="HOST", help="default: every host that refuses this store")
+    _action(adopt, reason=True, wait=False)
+    demo = _command(commands, "demo", "demo:run", "a small living cluster on loopback, and the console on it")
+    demo.add_argument("--hosts", type=int, default=8, choices=range(2, 9), metavar="2..8")
+    demo.add_argument("--seed", type=int, default=1)
+    demo.add_argument("--script", choices=("drain",), help="tell a story without a terminal; exit 0 if every promise held")
+    _json(demo)
+
+
+def _asking(commands: Any) -> None:
+    for name, what in (
+        ("queue", "waiting workloads in order, each with its reason"),
+        ("hosts", "hosts: freshness, health, runs, state"),
+        ("budgets", "the budget tree: owed, got, balance, rank"),
+        ("runs", "runs that hold GPUs, and with --all the finished ones"),
+    ):
+        parser = _command(commands, name, f"asking:{name}", what)
+        _json(parser)
+        if name == "runs":
+            parser.add_argument("--all", action="store_true", help="finished ones too")
+    explain = _command(commands, "explain", "asking:explain", "why a workload waits or was stopped; a budget; a host")
+    explain.add_argument("id", metavar="ID", help="workload, run, budget path or host")
+    _json(explain)
+    logs = _command(commands, "logs", "logs:run", "the output of a run")
+    logs.add_argument("id", metavar="ID", help="workload or run")
+    logs.add_argument("-f", "--follow", action="store_true")
+    logs.add_argument("--host", help="of a gang: which member (default: the first)")
+    logs.add_argument("--tail", type=int, metavar="BYTES", help="only the last BYTES")
+    events = _command(commands, "events", "asking:events", "what happened: hardware, scheduler, people")
+    events.add_argument("-f", "--follow", action="store_true")
+    events.add_argument("--since", metavar="SPAN", default="24h")
+    _json(events)
+    _command(commands, "snapshot", "asking:snapshot", "the live state as a file for `opsconsole plan`")
+
+
+def _acting_on_workloads(commands: Any) -> None:
+    submit = _command(
+        commands,
+        "submit",
+        "acting:submit",
+        "queue a workload",
+        epilog=SUBMIT_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    submit.add_argument("--budget", required=True, metavar="PATH", help="a leaf, for example olmo/eval")
+    submit.add_argument("--gpus", required=True, metavar="N", help="whole GPUs over all hosts")
+    submit.add_argument("--hosts", metavar="H", help="of a gang: how many hosts")
+    submit.add_argument("--gpus-per-host", metavar="G")
+    submit.add_argument("--min-runtime", metavar="SPAN", help="protected for so long; default: the budget's")
+    submit.add_argument("--unallocated", action="store_true", help="min runtime 0: free of charge, never protected")
+    submit.add_argument("--resumable", action="store_true", help="requeued when preempted")
+    submit.add_argument("--on-preempt", choices=("end", "restart"), default="end", help="for what is not resumable")
+    submit.add_argument("--priority", default="0", help="among the workloads of the same budget")
+    submit.add_argument("--name")
+    submit.add_argument("--owner", help="default: you")
+    submit.add_argument("--need", action="append", default=[], metavar="LABEL=VALUE", help="only hosts with this label")
+    submit.add_argument("--time-limit", metavar="SPAN")
+    submit.add_argument("--max-retries", metavar="N")
+    submit.add_argument("--checkpoint", metavar="CMD", help="a command, or a signal such as SIGUSR1, sent before a stop")
+    submit.add_argument("--cwd", help="working directory on the host")
+    submit.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    submit.add_argument("argv", nargs="+", metavar="CMD", help="behind `--`")
+    _action(submit)
+    for name, what in (
+        ("requeue", "stop a run at the end of its min runtime and put it back in the queue"),
+        ("cancel", "end a workload for good"),
+        ("hold", "keep waiting workloads from starting"),
+        ("release", "let held workloads wait again"),
+    ):
+        parser = _command(commands, name, f"acting:{name}", what)
+        parser.add_argument("ids", nargs="+", metavar="ID")
+        if name == "requeue":
+            parser.add_argument("--now", action="store_true", help="at once, even if that breaks the guarantee")
+        _action(parser)
+
+
+def _acting_on_hosts(commands: Any) -> None:
+    drain = _command(commands, "drain", "acting:drain", "empty hosts by the contract")
+    drain.add_argument("hosts", nargs="+", metavar="HOST", help="names or ranges, gpu[01-04]")
+    drain.add_argument("--finish", metavar="SPAN", help="let runs end naturally for so long first")
+    drain.add_argument("--now", action="store_true", help="stop protected runs too; says whose guarantee breaks")
+    _action(drain, reason=True)
+    for name, what in (
+        ("undrain", "back to serving: lifts a drain, a cordon or a suspicion"),
+        ("cordon", "nothing new starts on the hosts; their runs go on"),
+    ):
+        parser = _command(commands, name, f"acting:{name}", what)
+        parser.add_argument("hosts", nargs="+", metavar="HOST")
+        _action(parser, reason=name == "cordon", wait=False)
+    declare = _command(commands, "declare", "acting:declare", "your word that a host is empty, or that it is dead")
+    declare.add_argument("what", choices=("empty", "dead"))
+    declare.add_argument("hosts", nargs="+", metavar="HOST")
+    _action(declare, reason=True, wait=False)
+
+
+def _offline(commands: Any) -> None:
+    check = _command(commands, "check", "check:run", "every error of an inventory; with --connect its hosts too")
+    check.add_argument("file", nargs="?", metavar="FILE")
+    check.add_argument("--connect", action="store_true", help="try each host at once")
+    _json(check)
+    plan = commands.add_parser("plan", help="one pass on a snapshot: what would happen and why")
+    plan.add_argument("file", metavar="FILE", help="from `opsconsole snapshot` or by hand; - reads standard input")
+    plan.set_defaults(run="offline:plan")
+    _json(plan)
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.set_defaults(run="offline:completion")

@@ -1,0 +1,1 @@
+"""A small living cluster on loopback: real SSH servers, the real hostkit, real processes; only the GPUs are simulated."""

@@ -1,0 +1,127 @@
+"""The demo's hosts, as one child process: an SSH server per host on loopback, each with its own key and state directory.
+
+`python -m opsconsole.demo.hosts ROOT NAME…` prints one JSON line `{"ports": {name: port}}` and serves until its stdin ends.
+Then it kills whatever any host still runs and removes ROOT, so that nothing is left behind however the demo ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import asyncssh
+
+MARK = "OPSCONSOLE_DEMO"  # in the environment of all that the demo's hosts start
+
+
+class DemoServer(asyncssh.SSHServer):
+    """Lets in whoever holds the demo's client key."""
+
+    def begin_auth(self, username: str) -> bool:
+        return True
+
+
+def host_environment(root: Path, name: str) -> dict[str, str]:
+    """What a login on this host sees: its own home, state directory and GPUs."""
+    home = root / "hosts" / name
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "OPSCONSOLE_STATE_DIR": str(home / "state"),
+        "OPSCONSOLE_FAKE_NVML": str(home / "gpus.json"),
+        MARK: str(root),
+    }
+
+
+async def run_command(process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str]) -> None:
+    """One exec request: the command in a shell, its pipes joined to the session's."""
+    child = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        process.command or "exit 0",
+        env=environment,
+        cwd=environment["HOME"],
+        start_new_session=True,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+    process.exit(await child.wait())
+
+
+async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]:
+    """One server per host, on a free port of loopback."""
+    servers = {}
+    for name in names:
+        environment = host_environment(root, name)
+
+        async def handle(
+            process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str] = environment
+        ) -> None:
+            await run_command(process, environment)
+
+        servers[name] = await asyncssh.listen(
+            "127.0.0.1",
+            0,
+            server_factory=DemoServer,
+            server_host_keys=[str(root / "hosts" / name / "host_key")],
+            authorized_client_keys=str(root / "client_key.pub"),
+            process_factory=handle,
+            encoding=None,
+        )
+    return servers
+
+
+def marked_processes(root: Path) -> list[int]:
+    """Every process that carries the demo's mark in its environment, this one excepted."""
+    mark = f"{MARK}={root}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue  # gone already, or not ours
+        if mark in environment.split(b"\0"):
+            found.append(int(entry.name))
+    return found
+
+
+def sweep(root: Path) -> None:
+    """Kill what the hosts still run, then remove their files."""
+    while pids := marked_processes(root):
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+    shutil.rmtree(root, ignore_errors=True)
+
+
+async def main(root: Path, names: list[str]) -> None:
+    servers = await serve(root, names)
+    print(json.dumps({"ports": {name: server.get_port() for name, server in servers.items()}}), flush=True)
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    await reader.read()  # ends with the demo, whatever ended it
+    for server in servers.values():
+        server.close()
+
+
+if __name__ == "__main__":
+    for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)  # the end of stdin is the only way out, so that the sweep always runs
+    try:
+        asyncio.run(main(Path(sys.argv[1]), sys.argv[2:]))
+    finally:
+        sweep(Path(sys.argv[1]))
