@@ -1,0 +1,36 @@
+"""The shell's own exceptions: what a person reads when something could not be done. No traceback reaches a user."""
+
+from __future__ import annotations
+
+
+class OpsConsoleError(Exception):
+    """Something outside failed. `advice` is the one thing to do next, as a sentence; the rest is None where it does not apply."""
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        host: str | None = None,
+        command: str | None = None,
+        exit_status: int | None = None,
+        stderr: str | None = None,
+        advice: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.host = host
+        self.command = command
+        self.exit_status = exit_status
+        self.stderr = stderr
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.advice}" if self.advice else self.message
+
+
+class UsageError(OpsConsoleError):
+    """The words or the file given are wrong; nothing was tried."""
+
+    exit_code = 2
