@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from scheduler_core.errors import UnknownIdError
 from scheduler_core.ids import ROOT, BudgetId
@@ -42,7 +44,9 @@ class BudgetTree:
     @cached_property
     def children(self) -> dict[BudgetId, tuple[BudgetId, ...]]:
         """Children of each node, the root included, by id."""
-        found: dict[BudgetId, list[BudgetId]] = {ROOT: []} | {b.id: [] for b in self.budgets}
+        found: dict[BudgetId, list[BudgetId]] = {ROOT: []}
+        for b in self.budgets:
+            found[b.id] = []
         for b in self.budgets:
             found[b.parent].append(b.id)
         return {parent: tuple(kids) for parent, kids in found.items()}
@@ -64,11 +68,47 @@ class BudgetTree:
         return chains
 
     @cached_property
+    def share_weights(self) -> dict[BudgetId, int]:
+        """Weights as they count among siblings: those that all weigh 0 split equally (rule 1)."""
+        weights = {b.id: b.weight for b in self.budgets}
+        for kids in self.children.values():
+            if not any(weights[kid] for kid in kids):
+                weights |= dict.fromkeys(kids, 1)
+        return weights
+
+    @cached_property
+    def fractions(self) -> dict[BudgetId, Fraction]:
+        """The guaranteed fraction of each budget: the product of weight shares from the root down (rule 1)."""
+        found = {ROOT: Fraction(1)}
+        pending = [ROOT]
+        while pending:
+            parent = pending.pop()
+            kids = self.children[parent]
+            total = sum(self.share_weights[kid] for kid in kids)
+            for kid in kids:
+                found[kid] = found[parent] * Fraction(self.share_weights[kid], total)
+            pending.extend(kids)
+        return found
+
+    @cached_property
+    def scales(self) -> dict[BudgetId, tuple[int, int]]:
+        """Integers that make usages of siblings comparable: usage x scale orders as usage / weight does.
+
+        The first serves below the share, the second above it, where usage / (weight x over_budget_weight) counts. Siblings of
+        weight 0 get scale 1: among them least usage comes first (rule 5).
+        """
+        scales: dict[BudgetId, tuple[int, int]] = {}
+        for kids in self.children.values():
+            plain = {k: self.share_weights[k] or 1 for k in kids}
+            over = {k: plain[k] * self.by_id[k].over_budget_weight for k in kids}
+            plain_lcm, over_lcm = lcm(*plain.values()), lcm(*over.values())
+            scales |= {k: (plain_lcm // plain[k], over_lcm // over[k]) for k in kids}
+        return scales
+
+    @cached_property
     def paths(self) -> dict[BudgetId, str]:
         """What people write and read: olmo/pretrain."""
-        return {
-            bid: "/".join(self.by_id[b].name for b in reversed(chain)) for bid, chain in self.chains.items()
-        }
+        return {bid: "/".join(self.by_id[b].name for b in reversed(chain)) for bid, chain in self.chains.items()}
 
     @cached_property
     def by_path(self) -> dict[str, BudgetId]:

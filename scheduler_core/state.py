@@ -15,6 +15,7 @@ from scheduler_core.decisions import Member, StopDecided
 from scheduler_core.errors import UnknownIdError
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.index import Index
 from scheduler_core.observations import By
 from scheduler_core.policy import Policy
 from scheduler_core.usage import Ledgers
@@ -137,6 +138,7 @@ class HostRecord:
     drain: DrainId | None = None
     unreachable_since: int | None = None
     unreachable_why: str = ""
+    counted: int = 0  # GPUs that the service ledger counts for this host
     removed: bool = False  # left the inventory while it still has runs
     runs: list[RunId] = field(default_factory=list)
 
@@ -190,6 +192,7 @@ class ClusterState:
     runs: dict[RunId, Run] = field(default_factory=dict)  # those that hold GPUs
     drains: dict[DrainId, DrainRecord] = field(default_factory=dict)
     ledgers: Ledgers = field(default_factory=Ledgers)
+    index: Index = field(default_factory=Index)  # derived
     last_pass_at: int | None = None
     dirty: bool = True  # something changed that a pass could use
 

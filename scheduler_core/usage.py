@@ -1,7 +1,100 @@
-"""Ledgers (rules 2 to 4): exact integrals of GPUs held, per budget, over a sliding window."""
+"""Ledgers (rules 2 to 4): exact integrals of GPUs held, per budget, over a sliding window.
+
+Amounts are GPU-thousandths x milliseconds, integers throughout. A ledger is a step function of the rate of use with its running
+integral, so that usage in any window is a difference of two integrals: nothing is decayed, sampled or rounded.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from scheduler_core.ids import BudgetId
+from scheduler_core.units import DAY
+
+RETENTION_MS = 31 * DAY  # longer than any lookback that the configuration accepts
+TRIM_STEPS = 4096
+
+
+@dataclass(slots=True)
+class StepFunction:
+    """A rate over time and its integral. `rates[i]` holds from `times[i]` on; `sums[i]` is the integral until there."""
+
+    times: list[int] = field(default_factory=list)
+    rates: list[int] = field(default_factory=list)
+    sums: list[int] = field(default_factory=list)
+    seeded: int = 0  # charged in the window before this ledger began: the snapshot file's `usage`
+
+    @property
+    def rate(self) -> int:
+        return self.rates[-1] if self.rates else 0
+
+    def change(self, at: int, delta: int) -> None:
+        """The rate changes by `delta` from `at` on. Instants may not run backwards."""
+        if not self.times:
+            self.times, self.rates, self.sums = [at], [delta], [0]
+        elif at == self.times[-1]:
+            self.rates[-1] += delta
+        else:
+            self.sums.append(self.until(at))
+            self.rates.append(self.rates[-1] + delta)
+            self.times.append(at)
+            if len(self.times) > TRIM_STEPS:
+                self._trim(at)
+
+    def until(self, at: int) -> int:
+        """The integral from the beginning to `at`, which is no earlier than the last change."""
+        return self.sums[-1] + self.rates[-1] * (at - self.times[-1]) if self.times else 0
+
+    def within(self, now: int, span: int) -> int:
+        """The integral over (now - span, now], what was seeded included."""
+        if not self.times:
+            return self.seeded
+        start = now - span
+        if self.times[0] >= start:
+            return self.until(now) + self.seeded
+        i = bisect_right(self.times, start) - 1
+        return self.until(now) - self.sums[i] - self.rates[i] * (start - self.times[i]) + self.seeded
+
+    def _trim(self, now: int) -> None:
+        """Forget steps that no window can reach; the integral keeps its origin."""
+        keep = bisect_right(self.times, now - RETENTION_MS) - 1
+        if keep > TRIM_STEPS // 2:
+            del self.times[:keep], self.rates[:keep], self.sums[:keep]
+
+
+@dataclass(slots=True)
 class Ledgers:
-    """Filled in by the usage work."""
+    """What each budget has used, allocated and unallocated, and what the cluster had in service."""
+
+    allocated: dict[BudgetId, StepFunction] = field(default_factory=dict)
+    unallocated: dict[BudgetId, StepFunction] = field(default_factory=dict)
+    service: StepFunction = field(default_factory=StepFunction)
+
+    def charge(self, chain: Iterable[BudgetId], at: int, delta: int, allocated: bool) -> None:
+        """The leaf and all its ancestors hold `delta` more GPU-thousandths from `at` on (rule 2)."""
+        ledger = self.allocated if allocated else self.unallocated
+        for budget in chain:
+            step = ledger.get(budget)
+            if step is None:
+                step = ledger[budget] = StepFunction()
+            step.change(at, delta)
+
+    def seed(self, chain: Iterable[BudgetId], amount: int, allocated: bool = True) -> None:
+        """Usage from before the ledger began, for the leaf and its ancestors."""
+        ledger = self.allocated if allocated else self.unallocated
+        for budget in chain:
+            ledger.setdefault(budget, StepFunction()).seeded += amount
+
+    def used(self, budget: BudgetId, now: int, lookback: int, allocated: bool = True) -> int:
+        step = (self.allocated if allocated else self.unallocated).get(budget)
+        return step.within(now, lookback) if step is not None else 0
+
+    def in_service(self, now: int, lookback: int) -> int:
+        """GPU time in service in the window. Time before the first service counts as served by today's GPUs (rule 4)."""
+        service = self.service
+        if service.seeded or not service.times:
+            return service.within(now, lookback)
+        before_first = max(0, service.times[0] - (now - lookback))
+        return service.within(now, lookback) + service.rate * before_first

@@ -1,0 +1,265 @@
+"""The primitive changes of a ClusterState: each keeps records, ledgers and index together. Only `lifecycle.apply` calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler_core.budget import BudgetTree
+from scheduler_core.decisions import Member, StopDecided
+from scheduler_core.fleet import Host
+from scheduler_core.ids import BudgetId, HostName, RunId
+from scheduler_core.index import Index, LeafQueue
+from scheduler_core.policy import Policy
+from scheduler_core.state import ClusterState, HostRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
+from scheduler_core.units import GPU
+from scheduler_core.workload import WorkloadPhase
+
+# -- the cluster --------------------------------------------------------------------------------------------------
+
+
+def set_inventory(state: ClusterState, policy: Policy, tree: BudgetTree) -> None:
+    """New knobs and weights count from now on; sums below budgets are made anew, since parents may differ."""
+    state.policy = policy
+    _recharge(state, tree)
+    state.budgets = tree
+    rebuild(state)
+    state.dirty = True
+
+
+def _recharge(state: ClusterState, tree: BudgetTree) -> None:
+    """Runs of a moved budget leave their old ancestors' ledgers and enter the new ones (rule 2)."""
+    for run in state.runs.values():
+        old, new = state.budgets.chains.get(run.budget, ()), tree.chains[run.budget]
+        if old != new:
+            state.ledgers.charge(old, state.now, -run.gpus * GPU, run.allocated)
+            state.ledgers.charge(new, state.now, run.gpus * GPU, run.allocated)
+
+
+def add_host(state: ClusterState, host: Host, **fields: Any) -> HostRecord:
+    """A host that was never seen, unless `fields` say more."""
+    record = state.hosts[host.name] = HostRecord(host, since=state.now)
+    touch_host(state, record, **fields)
+    return record
+
+
+def remove_host(state: ClusterState, name: HostName) -> None:
+    """Only for a host without runs."""
+    record = state.hosts[name]
+    touch_host(state, record, removed=True, reach=type(record.reach).NEVER_SEEN)
+    del state.hosts[name]
+
+
+def touch_host(state: ClusterState, record: HostRecord, **fields: Any) -> None:
+    """Sets fields of a host and what follows from them: GPUs in service, free GPUs."""
+    before = record.counted
+    for name, value in fields.items():
+        setattr(record, name, value)
+    after = record.in_service
+    if after != before:
+        state.ledgers.service.change(state.now, (after - before) * GPU)
+        record.counted = after
+    state.index.set_free(record.host.name, record.free.bit_count())
+    state.dirty = True
+
+
+# -- workloads ----------------------------------------------------------------------------------------------------
+
+
+def _queue(state: ClusterState, record: WorkloadRecord) -> LeafQueue:
+    index = state.index
+    queues = index.queues if record.workload.allocated else index.unallocated_queues
+    return queues.setdefault(record.workload.budget, LeafQueue())
+
+
+def enqueue(state: ClusterState, record: WorkloadRecord) -> None:
+    """A workload enters the state. A waiting one enters its leaf's queue."""
+    state.workloads[record.workload.id] = record
+    if record.phase is WorkloadPhase.WAITING:
+        _queue(state, record).add(record.workload)
+        state.dirty = True
+
+
+def set_phase(state: ClusterState, record: WorkloadRecord, phase: WorkloadPhase) -> None:
+    """Moves it between waiting, running, held and ended. A claim must have been dropped before."""
+    if record.phase is WorkloadPhase.WAITING:
+        _queue(state, record).remove(record.workload)
+    record.phase = phase
+    if phase is WorkloadPhase.WAITING:
+        record.waiting_since = state.now
+        _queue(state, record).add(record.workload)
+    state.dirty = True
+
+
+def replace_workload(state: ClusterState, record: WorkloadRecord, **fields: Any) -> None:
+    """Another budget or priority for a workload. Its run, if any, stays charged where it is (rule 2)."""
+    from dataclasses import replace
+
+    waiting = record.phase is WorkloadPhase.WAITING
+    if waiting:
+        _queue(state, record).remove(record.workload)
+    record.workload = replace(record.workload, **fields)
+    if waiting:
+        _queue(state, record).add(record.workload)
+    state.dirty = True
+
+
+# -- claims -------------------------------------------------------------------------------------------------------
+
+
+def set_claim(
+    state: ClusterState, record: WorkloadRecord, members: tuple[Member, ...], waits_for: tuple[RunId, ...]
+) -> None:
+    """Holds these slots for the workload (rule 19), and its whole min runtime as a commitment (rule 7)."""
+    drop_claim(state, record)
+    record.claim, record.waits_for = members, waits_for
+    for member in members:
+        host = state.hosts[member.host]
+        touch_host(state, host, claimed=host.claimed | member.slots)
+    _count_claim(state, record, +1)
+
+
+def drop_claim(state: ClusterState, record: WorkloadRecord) -> None:
+    if not record.claim:
+        return
+    _count_claim(state, record, -1)
+    for member in record.claim:
+        if (host := state.hosts.get(member.host)) is not None:
+            touch_host(state, host, claimed=host.claimed & ~member.slots)
+    record.claim, record.waits_for = (), ()
+
+
+def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None:
+    workload, index = record.workload, state.index
+    for budget in state.budgets.chains[workload.budget]:
+        index.claimed[budget] += sign * workload.gpus
+        index.fixed[budget] += sign * workload.gpus * GPU * workload.min_runtime_ms
+
+
+# -- runs ---------------------------------------------------------------------------------------------------------
+
+
+def hold(state: ClusterState, run: Run) -> None:
+    """A run takes its GPUs: from this instant they are held and charged (rule 2)."""
+    state.runs[run.id] = run
+    for name, member in run.members.items():
+        host = state.hosts[name]
+        host.runs.append(run.id)
+        touch_host(state, host, held=host.held | member.slots, empty=False)
+    chain = state.budgets.chains[run.budget]
+    state.ledgers.charge(chain, state.now, run.gpus * GPU, run.allocated)
+    _index_run(state, run)
+
+
+def started(state: ClusterState, run: Run, at: int) -> None:
+    """The last member has started: the rest of the min runtime replaces the whole (rule 7)."""
+    _forget_start(state, run)
+    run.started_at = at
+    if run.allocated and run.stop is None:
+        chain = state.budgets.chains[run.budget]
+        state.index.promise(run.id, at + run.min_runtime_ms, run.gpus, chain, state.now)
+    state.dirty = True
+
+
+def stopping(state: ClusterState, run: Run, stop: StopDecided) -> None:
+    """The run is told to stop: it promises nothing more and is no candidate; its GPUs stay held."""
+    _forget_start(state, run)
+    run.stop, run.stop_at = stop, state.now
+    state.index.withdraw(run.id, run.budget)
+    state.index.stopping[run.id] = None
+    state.dirty = True
+
+
+def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase) -> bool:
+    """Moves a member on. Where its GPUs are given back, masks and ledgers follow; True when the run holds none any more."""
+    member = run.members[name]
+    freed = member.phase.holds_gpus and not phase.holds_gpus
+    if freed:
+        _withdraw_part(state, run, member)
+    member.phase = phase
+    if freed:
+        _give_back(state, run, name, member, leaked=phase is MemberPhase.LEAKED)
+    return not any(m.phase.holds_gpus for m in run.members.values())
+
+
+def _give_back(state: ClusterState, run: Run, name: HostName, member: MemberRecord, leaked: bool) -> None:
+    host, count = state.hosts[name], member.slots.bit_count()
+    host.runs.remove(run.id)
+    touch_host(
+        state,
+        host,
+        held=host.held & ~member.slots,
+        leaked=host.leaked | member.slots if leaked else host.leaked,
+    )
+    chain = state.budgets.chains[run.budget]
+    state.ledgers.charge(chain, state.now, -count * GPU, run.allocated)
+    for budget in chain:
+        state.index.held[budget] -= count
+
+
+def _withdraw_part(state: ClusterState, run: Run, member: MemberRecord) -> None:
+    """A gang that loses a member promises only the rest."""
+    index, count = state.index, member.slots.bit_count()
+    if run.allocated and run.started_at is None and run.stop is None:
+        for budget in state.budgets.chains[run.budget]:
+            index.fixed[budget] -= count * GPU * run.min_runtime_ms
+    elif (promise := index.promises.get(run.id)) is not None:
+        index.withdraw(run.id, run.budget)
+        index.promise(run.id, promise.until, run.gpus - count, promise.chain, state.now)
+
+
+def drop_run(state: ClusterState, run: Run) -> None:
+    """The run holds nothing any more and leaves the state; what it was stays in the workload's attempts."""
+    state.index.withdraw(run.id, run.budget)
+    state.index.stopping.pop(run.id, None)
+    del state.runs[run.id]
+    state.dirty = True
+
+
+def _forget_start(state: ClusterState, run: Run) -> None:
+    """A run that has not wholly started commits its whole min runtime; now it does not any more."""
+    if run.allocated and run.started_at is None and run.stop is None:
+        for budget in state.budgets.chains[run.budget]:
+            state.index.fixed[budget] -= run.gpus * GPU * run.min_runtime_ms
+
+
+def _index_run(state: ClusterState, run: Run) -> None:
+    index, chain = state.index, state.budgets.chains[run.budget]
+    for budget in chain:
+        index.held[budget] += run.gpus
+    if run.stop is not None:
+        index.stopping[run.id] = None
+    elif not run.allocated:
+        index.running_unallocated[run.id] = None
+    elif run.started_at is None:
+        for budget in chain:
+            index.fixed[budget] += run.gpus * GPU * run.min_runtime_ms
+    else:
+        index.promise(run.id, run.started_at + run.min_runtime_ms, run.gpus, chain, state.now)
+
+
+# -- everything ---------------------------------------------------------------------------------------------------
+
+
+def rebuild(state: ClusterState) -> None:
+    """Makes the index anew from the records: after a restart, and when the tree changed."""
+    state.index = Index()
+    for host in state.hosts.values():
+        state.index.set_free(host.host.name, host.free.bit_count())
+    for run in state.runs.values():
+        _index_run(state, run)
+    for record in state.workloads.values():
+        if record.phase is WorkloadPhase.WAITING:
+            _queue(state, record).add(record.workload)
+        if record.claim:
+            _count_claim(state, record, +1)
+
+
+def budgets_in_use(state: ClusterState) -> dict[BudgetId, None]:
+    """Budgets that may not vanish: they hold workloads, runs or usage (rule 2)."""
+    used = {r.workload.budget: None for r in state.workloads.values() if r.phase is not WorkloadPhase.ENDED}
+    used |= {run.budget: None for run in state.runs.values()}
+    window = state.policy.lookback_ms
+    for budget in state.budgets.leaves:
+        if any(state.ledgers.used(budget, state.now, window, kind) for kind in (True, False)):
+            used[budget] = None
+    return used

@@ -1,0 +1,137 @@
+"""Standings (rules 4 to 7): who is owed more, exactly, in integers, at one moment of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import NamedTuple
+
+from scheduler_core.decisions import Standing
+from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.state import ClusterState
+from scheduler_core.units import GPU, PPM
+from scheduler_core.workload import Workload
+
+
+class Key(NamedTuple):
+    """A standing that sorts: lower stands better. Comparable among siblings only.
+
+    `ratio` is usage with commitments, scaled so that among siblings it orders as the balance does (`BudgetTree.scales`).
+    """
+
+    no_share: bool  # E = 0 stands behind every E > 0
+    over: bool
+    minus_priority: int  # over_budget_priority, where over
+    ratio: int
+
+
+class Standings:
+    """The standings of all branches at one instant; commitments made in the pass are added as it goes."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state, self.tree, self.now = state, state.budgets, state.now
+        self.lookback = state.policy.lookback_ms
+        self.in_service = state.ledgers.in_service(self.now, self.lookback)
+        self._charged: dict[BudgetId, int] = {}
+        self._keys: dict[BudgetId, Key] = {}
+        self._added: dict[BudgetId, int] = {}
+
+    def usage(self, budget: BudgetId) -> int:
+        """U of rule 3, without commitments; GPU-thousandths x ms."""
+        return self.state.ledgers.used(budget, self.now, self.lookback)
+
+    def committed(self, budget: BudgetId) -> int:
+        """What is promised below the branch (rule 7), this pass included."""
+        if not self.state.policy.count_commitments:
+            return 0
+        return self.state.index.committed(budget, self.now) + self._added.get(budget, 0)
+
+    def charged(self, budget: BudgetId) -> int:
+        """Usage and commitments together."""
+        if (known := self._charged.get(budget)) is None:
+            known = self._charged[budget] = self.usage(budget) + self.committed(budget)
+        return known
+
+    def commit(self, chain: Iterable[BudgetId], amount: int) -> None:
+        """A workload was placed, or waits for victims: its whole min runtime counts as used."""
+        if not self.state.policy.count_commitments:
+            return
+        for budget in chain:
+            self._charged[budget] = self.charged(budget) + amount
+            self._added[budget] = self._added.get(budget, 0) + amount
+            self._keys.pop(budget, None)
+
+    def key(self, budget: BudgetId) -> Key:
+        """Rule 6."""
+        if (known := self._keys.get(budget)) is None:
+            known = self._keys[budget] = self.key_with(budget, 0)
+        return known
+
+    def key_with(self, budget: BudgetId, extra: int) -> Key:
+        """The standing if the branch had `extra` more on its account (rule 17 b)."""
+        amount, fraction = self.charged(budget) + extra, self.tree.fractions[budget]
+        if not fraction:
+            return Key(True, False, 0, amount)
+        below, above = self.tree.scales[budget]
+        if self.in_service and amount * fraction.denominator >= fraction.numerator * self.in_service:
+            return Key(False, True, -self.tree.by_id[budget].over_budget_priority, amount * above)
+        return Key(False, False, 0, amount * below)
+
+    def by_standing(self, budgets: Iterable[BudgetId]) -> list[BudgetId]:
+        return sorted(budgets, key=lambda b: (self.key(b), b))
+
+    def entitlement(self, budget: BudgetId) -> Fraction:
+        """E of rule 4, in GPU-thousandths x ms."""
+        return self.tree.fractions[budget] * self.in_service
+
+    def balance(self, budget: BudgetId) -> Fraction | None:
+        """U / E without commitments (rule 5); None at E = 0."""
+        owed = self.entitlement(budget)
+        return self.usage(budget) / owed if owed else None
+
+    def standing(self, budget: BudgetId) -> Standing:
+        """The figures behind a standing, for explanations (rule 23)."""
+        siblings = self.by_standing(self.tree.children[self.tree.by_id[budget].parent])
+        return Standing(
+            budget,
+            self.usage(budget),
+            self.committed(budget),
+            int(self.entitlement(budget)),
+            siblings.index(budget) + 1,
+        )
+
+
+def unallocated_key(state: ClusterState, budget: BudgetId) -> tuple[bool, int, BudgetId]:
+    """Rule 6 for unallocated work: second-ledger usage / weight at each level, weight 0 last."""
+    used = state.ledgers.used(budget, state.now, state.policy.lookback_ms, allocated=False)
+    return (not state.budgets.fractions[budget], used * state.budgets.scales[budget][0], budget)
+
+
+def commitment(workload: Workload) -> int:
+    """The whole min runtime of a workload, in GPU-thousandths x ms (rule 7)."""
+    return workload.gpus * GPU * workload.min_runtime_ms
+
+
+def claim_commitment(state: ClusterState, workload: Workload) -> int:
+    """What a claim counts against its own branch: at most `claim_horizon` of it (rule 17 b)."""
+    return workload.gpus * GPU * min(workload.min_runtime_ms, state.policy.claim_horizon_ms)
+
+
+def stands_better(claimant: Key, holder: Key, margin_ppm: int) -> bool:
+    """Rule 17 b: the first part that differs decides; the balance by at least the margin of the holder's."""
+    if claimant[:3] != holder[:3]:
+        return claimant[:3] < holder[:3]
+    return claimant.ratio < holder.ratio and claimant.ratio * PPM <= holder.ratio * (PPM - margin_ppm)
+
+
+def depth_first(standings: Standings) -> list[tuple[BudgetId, int]]:
+    """All budgets, depth first by standing, each with its rank among its siblings from 1."""
+    rows: list[tuple[BudgetId, int]] = []
+
+    def visit(parent: BudgetId) -> None:
+        for rank, budget in enumerate(standings.by_standing(standings.tree.children[parent]), start=1):
+            rows.append((budget, rank))
+            visit(budget)
+
+    visit(ROOT)
+    return rows

@@ -1,0 +1,147 @@
+"""Derived tables of a ClusterState, so that a pass costs leaves and hosts with room, not workloads x hosts.
+
+Nothing here is a fact of its own: `changes.rebuild` makes it again from the records, and `invariants` compares the two.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.units import GPU
+from scheduler_core.workload import Workload
+
+LeafKey = tuple[int, int, WorkloadId]  # order inside a leaf (rule 6): -priority, submission, id
+
+
+class Signature(NamedTuple):
+    """What placement can tell apart: workloads with the same signature fit, or do not fit, alike."""
+
+    gpus: int
+    hosts: int
+    gpus_per_host: int
+    needs: tuple[tuple[str, str], ...]
+
+
+def signature(workload: Workload) -> Signature:
+    return Signature(workload.gpus, workload.hosts or 0, workload.gpus_per_host or 0, workload.needs)
+
+
+def leaf_key(workload: Workload) -> LeafKey:
+    return (-workload.priority, workload.submitted_at, workload.id)
+
+
+@dataclass(slots=True)
+class LeafQueue:
+    """The waiting workloads of one leaf, in order, by signature."""
+
+    by_signature: dict[Signature, list[LeafKey]] = field(default_factory=dict)
+
+    def add(self, workload: Workload) -> None:
+        insort(self.by_signature.setdefault(signature(workload), []), leaf_key(workload))
+
+    def remove(self, workload: Workload) -> None:
+        keys = self.by_signature[signature(workload)]
+        del keys[bisect_left(keys, leaf_key(workload))]
+        if not keys:
+            del self.by_signature[signature(workload)]
+
+    def ordered(self) -> list[LeafKey]:
+        return sorted(key for keys in self.by_signature.values() for key in keys)
+
+
+class Promise(NamedTuple):
+    """A protected run's rest of its min runtime, as long as it lasts (rule 7)."""
+
+    until: int
+    gpus: int
+    chain: tuple[BudgetId, ...]
+
+
+def _zero() -> defaultdict[BudgetId, int]:
+    return defaultdict(int)
+
+
+@dataclass(slots=True)
+class Index:
+    """Sums are per budget, the budget's whole subtree included."""
+
+    free: dict[int, dict[HostName, None]] = field(default_factory=dict)  # free GPUs -> hosts with so many
+    free_count: dict[HostName, int] = field(default_factory=dict)
+    queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)  # allocated, per leaf
+    unallocated_queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)
+    held: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs of all runs (rule 8)
+    claimed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs promised to claimants
+    fixed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # whole min runtimes: starting runs, claims
+    promised_gpus: defaultdict[BudgetId, int] = field(default_factory=_zero)  # thousandths, protected runs
+    promised_until: defaultdict[BudgetId, int] = field(default_factory=_zero)  # sum of thousandths x end
+    promises: dict[RunId, Promise] = field(default_factory=dict)
+    promise_heap: list[tuple[int, RunId]] = field(default_factory=list)
+    interruptible: dict[BudgetId, dict[RunId, None]] = field(default_factory=dict)  # per leaf, allocated
+    running_unallocated: dict[RunId, None] = field(default_factory=dict)
+    stopping: dict[RunId, None] = field(default_factory=dict)
+
+    def committed(self, budget: BudgetId, now: int) -> int:
+        """Rule 7's commitment of a branch, in GPU-thousandths x ms. Call `expire` for this instant first."""
+        return self.fixed[budget] + self.promised_until[budget] - self.promised_gpus[budget] * now
+
+    def set_free(self, host: HostName, count: int) -> None:
+        old = self.free_count.get(host, 0)
+        if old == count:
+            return
+        if old:
+            del self.free[old][host]
+        if count:
+            self.free.setdefault(count, {})[host] = None
+            self.free_count[host] = count
+        else:
+            del self.free_count[host]
+
+    def promise(self, run: RunId, until: int, gpus: int, chain: tuple[BudgetId, ...], now: int) -> None:
+        """The run is protected until then; already past, it is interruptible at once."""
+        if until <= now:
+            self.interruptible.setdefault(chain[0], {})[run] = None
+            return
+        self.promises[run] = Promise(until, gpus * GPU, chain)
+        self._promised(self.promises[run], +1)
+        heappush(self.promise_heap, (until, run))
+
+    def _promised(self, promise: Promise, sign: int) -> None:
+        for budget in promise.chain:
+            self.promised_gpus[budget] += sign * promise.gpus
+            self.promised_until[budget] += sign * promise.gpus * promise.until
+
+    def withdraw(self, run: RunId, leaf: BudgetId) -> None:
+        """The run promises nothing any more and is no candidate: it stops, or has ended."""
+        if (promise := self.promises.pop(run, None)) is not None:
+            self._promised(promise, -1)
+        self.interruptible.get(leaf, {}).pop(run, None)
+        self.running_unallocated.pop(run, None)
+
+    def expire(self, now: int) -> bool:
+        """Runs past their min runtime from exactly this instant become interruptible (rule 12). True when any did."""
+        any_expired = False
+        while self.promise_heap and self.promise_heap[0][0] <= now:
+            until, run = heappop(self.promise_heap)
+            promise = self.promises.get(run)
+            if promise is None or promise.until != until:
+                continue  # withdrawn meanwhile
+            del self.promises[run]
+            self._promised(promise, -1)
+            self.interruptible.setdefault(promise.chain[0], {})[run] = None
+            any_expired = True
+        return any_expired
+
+    def next_expiry(self) -> int | None:
+        """When the next protected run becomes interruptible."""
+        while self.promise_heap:
+            until, run = self.promise_heap[0]
+            promise = self.promises.get(run)
+            if promise is not None and promise.until == until:
+                return until
+            heappop(self.promise_heap)
+        return None
