@@ -38,6 +38,7 @@ def _recharge(state: ClusterState, tree: BudgetTree) -> None:
 def add_host(state: ClusterState, host: Host, **fields: Any) -> HostRecord:
     """A host that was never seen, unless `fields` say more."""
     record = state.hosts[host.name] = HostRecord(host, since=state.now)
+    state.index.sizes.clear()
     touch_host(state, record, **fields)
     return record
 
@@ -47,6 +48,7 @@ def remove_host(state: ClusterState, name: HostName) -> None:
     record = state.hosts[name]
     touch_host(state, record, removed=True, reach=type(record.reach).NEVER_SEEN)
     del state.hosts[name]
+    state.index.sizes.clear()
 
 
 def touch_host(state: ClusterState, record: HostRecord, **fields: Any) -> None:

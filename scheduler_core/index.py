@@ -84,6 +84,7 @@ class Index:
     interruptible: dict[BudgetId, dict[RunId, None]] = field(default_factory=dict)  # per leaf, allocated
     running_unallocated: dict[RunId, None] = field(default_factory=dict)
     stopping: dict[RunId, None] = field(default_factory=dict)
+    sizes: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = field(default_factory=dict)  # host sizes by needs
 
     def committed(self, budget: BudgetId, now: int) -> int:
         """Rule 7's commitment of a branch, in GPU-thousandths x ms. Call `expire` for this instant first."""
