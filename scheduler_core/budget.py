@@ -106,6 +106,15 @@ class BudgetTree:
         return scales
 
     @cached_property
+    def leaves_below(self) -> dict[BudgetId, tuple[BudgetId, ...]]:
+        """The leaves of each subtree; a leaf is its own."""
+        found: dict[BudgetId, list[BudgetId]] = {b.id: [] for b in self.budgets}
+        for leaf in self.leaves:
+            for budget in self.chains[leaf]:
+                found[budget].append(leaf)
+        return {budget: tuple(leaves) for budget, leaves in found.items()}
+
+    @cached_property
     def paths(self) -> dict[BudgetId, str]:
         """What people write and read: olmo/pretrain."""
         return {bid: "/".join(self.by_id[b].name for b in reversed(chain)) for bid, chain in self.chains.items()}

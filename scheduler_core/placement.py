@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.decisions import Member
-from scheduler_core.ids import HostName
+from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.shapes import Shape, matches, shapes, sizes_of
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import lowest_bits
@@ -30,6 +30,7 @@ class Room:
         self.state = state
         self._taken: dict[HostName, int] = {}
         self._ends: dict[HostName, int] = {}  # protection end of what the pass has placed there
+        self.given: dict[BudgetId, int] = {}  # GPUs given in this pass, per budget and its ancestors
         self._heaps: dict[int, list[Entry]] = {}
         self._moved: dict[int, dict[HostName, None]] = {}
         self.largest = max((count for count, hosts in state.index.free.items() if hosts), default=0)
@@ -39,16 +40,20 @@ class Room:
         record = self.state.hosts[name]
         return record.free & ~self._taken.get(name, 0)
 
-    def take(self, members: tuple[Member, ...], until: int) -> None:
-        """The pass gives these slots away, to something protected until then."""
+    def open_slots(self, name: HostName) -> int:
+        """Free slots, and held ones that nobody has been promised: what could be free if the host's runs left."""
+        record = self.state.hosts[name]
+        return record.usable & ~(record.claimed | self._taken.get(name, 0))
+
+    def take(self, workload: Workload, members: tuple[Member, ...]) -> None:
+        """The pass gives these slots to the workload, placed or waiting for its victims."""
+        until = self.state.now + workload.min_runtime_ms
+        for budget in self.state.budgets.chains[workload.budget]:
+            self.given[budget] = self.given.get(budget, 0) + workload.gpus
         for member in members:
             self._taken[member.host] = self._taken.get(member.host, 0) | member.slots
             self._ends[member.host] = max(until, self._ends.get(member.host, 0))
             self._moved_to(member.host)
-
-    def give(self, name: HostName, slots: int) -> None:
-        """Slots of a claim that the pass dropped are free again; they are not in `free` of the record yet."""
-        self._taken[name] = self._taken.get(name, 0) & ~slots
 
     def _moved_to(self, name: HostName) -> None:
         count = self.free(name).bit_count()
