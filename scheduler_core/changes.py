@@ -132,6 +132,10 @@ def drop_claim(state: ClusterState, record: WorkloadRecord) -> None:
 
 def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None:
     workload, index = record.workload, state.index
+    if sign > 0:
+        index.claimants[workload.id] = None
+    else:
+        del index.claimants[workload.id]
     for budget in state.budgets.chains[workload.budget]:
         index.claimed[budget] += sign * workload.gpus
         index.fixed[budget] += sign * workload.gpus * GPU * workload.min_runtime_ms

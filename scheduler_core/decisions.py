@@ -70,12 +70,6 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimDropped:
-    workload: WorkloadId
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class StopDecided:
     """The run is stopped by rule 13. For a preemption: for whom, both standings, and why this one (rule 23)."""
 
@@ -136,14 +130,5 @@ class PassDone:
 
 
 Decision = (
-    Placed
-    | Claimed
-    | ClaimDropped
-    | StopDecided
-    | HostMoved
-    | HostLost
-    | MemberLeaked
-    | WorkloadHeld
-    | BreakerTripped
-    | PassDone
+    Placed | Claimed | StopDecided | HostMoved | HostLost | MemberLeaked | WorkloadHeld | BreakerTripped | PassDone
 )

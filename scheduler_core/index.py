@@ -74,6 +74,7 @@ class Index:
     free_count: dict[HostName, int] = field(default_factory=dict)
     queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)  # allocated, per leaf
     unallocated_queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)
+    claimants: dict[WorkloadId, None] = field(default_factory=dict)
     held: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs of all runs (rule 8)
     claimed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs promised to claimants
     fixed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # whole min runtimes: starting runs, claims
@@ -84,11 +85,16 @@ class Index:
     interruptible: dict[BudgetId, dict[RunId, None]] = field(default_factory=dict)  # per leaf, allocated
     running_unallocated: dict[RunId, None] = field(default_factory=dict)
     stopping: dict[RunId, None] = field(default_factory=dict)
+    timers: list[tuple[int, str, str]] = field(default_factory=list)  # heap: instant, kind, id; stale ones are skipped
     sizes: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = field(default_factory=dict)  # host sizes by needs
 
     def committed(self, budget: BudgetId, now: int) -> int:
         """Rule 7's commitment of a branch, in GPU-thousandths x ms. Call `expire` for this instant first."""
         return self.fixed[budget] + self.promised_until[budget] - self.promised_gpus[budget] * now
+
+    def wake_at(self, at: int, kind: str, name: str) -> None:
+        """Look again at this instant (module timers)."""
+        heappush(self.timers, (at, kind, name))
 
     def set_free(self, host: HostName, count: int) -> None:
         old = self.free_count.get(host, 0)

@@ -16,7 +16,7 @@ from scheduler_core.errors import UnknownIdError
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.index import Index
-from scheduler_core.observations import By
+from scheduler_core.observations import AutoDrainProposed, By
 from scheduler_core.policy import Policy
 from scheduler_core.usage import Ledgers
 from scheduler_core.workload import Outcome, Workload, WorkloadPhase
@@ -108,7 +108,6 @@ class WorkloadRecord:
     run: RunId | None = None
     claim: tuple[Member, ...] = ()  # rule 19
     waits_for: tuple[RunId, ...] = ()  # victims of the claim, still going
-    blast_blocked_since: int | None = None  # rule 18's patience
     reason: str = ""  # why held
     held_by: By | None = None
     pending: StopDecided | None = None  # a requeue that waits for the end of the min runtime
@@ -180,6 +179,16 @@ class DrainRecord:
     ended: str = ""  # drained, undrained, superseded
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run that failed soon after its start (rule 28)."""
+
+    at: int
+    host: HostName
+    workload: WorkloadId
+    owner: str
+
+
 @dataclass
 class ClusterState:
     """Everything the engine knows at `now` (ms)."""
@@ -193,6 +202,13 @@ class ClusterState:
     drains: dict[DrainId, DrainRecord] = field(default_factory=dict)
     ledgers: Ledgers = field(default_factory=Ledgers)
     index: Index = field(default_factory=Index)  # derived
+    wanted: dict[RunId, StopDecided] = field(default_factory=dict)  # stops that the next step decides
+    proposals: dict[HostName, AutoDrainProposed] = field(default_factory=dict)  # automatic drains not yet begun
+    failures: list[Failure] = field(default_factory=list)  # early ones, in suspect_window (rule 28)
+    auto_moves: list[int] = field(default_factory=list)  # instants of automatic cordons and drains (rule 29)
+    preempted: list[tuple[int, int]] = field(default_factory=list)  # instant, GPUs (rule 29)
+    tripped: dict[str, None] = field(default_factory=dict)  # what the breaker holds back and has said so
+    blast_blocked: dict[WorkloadId, int] = field(default_factory=dict)  # since when, as of the last pass (rule 18)
     last_pass_at: int | None = None
     dirty: bool = True  # something changed that a pass could use
 

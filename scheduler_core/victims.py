@@ -80,7 +80,7 @@ def unallocated_candidates(state: ClusterState) -> Iterator[Candidate]:
 
 def allocated_candidates(standings: Standings, workload: Workload) -> Iterator[Candidate]:
     """Rule 17 b and c: interruptible runs of branches that stand worse, and of lower priority in the same leaf."""
-    for leaf, branch in _weaker_leaves(standings, workload):
+    for leaf, branch in weaker_leaves(standings, workload):
         yield from _of_leaf(standings, leaf, branch)
     own = workload.budget
     for candidate in _of_leaf(standings, own, own):
@@ -100,8 +100,13 @@ def _of_leaf(standings: Standings, leaf: BudgetId, branch: BudgetId) -> Iterator
         yield Candidate(run, cost, branch)
 
 
-def _weaker_leaves(standings: Standings, workload: Workload) -> Iterator[tuple[BudgetId, BudgetId]]:
-    """Leaves under the siblings that the claimant's branch stands better than, each with that sibling."""
+def weaker_leaves(
+    standings: Standings, workload: Workload, all_leaves: bool = False
+) -> Iterator[tuple[BudgetId, BudgetId]]:
+    """Leaves under the siblings that the claimant's branch stands better than, each with that sibling.
+
+    Only those with interruptible runs, unless `all_leaves`.
+    """
     tree, state = standings.tree, standings.state
     extra = claim_commitment(state, workload) if state.policy.count_commitments else 0
     for branch in tree.chains[workload.budget]:
@@ -109,7 +114,7 @@ def _weaker_leaves(standings: Standings, workload: Workload) -> Iterator[tuple[B
             continue  # a branch with E = 0 preempts nothing by (b)
         mine = standings.key_with(branch, extra)
         for sibling in tree.children[tree.by_id[branch].parent]:
-            if sibling == branch or not _has_interruptible(state, sibling):
+            if sibling == branch or not (all_leaves or _has_interruptible(state, sibling)):
                 continue
             if stands_better(mine, standings.key(sibling), state.policy.preemption_margin_ppm):
                 for leaf in tree.leaves_below[sibling]:

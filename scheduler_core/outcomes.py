@@ -1,0 +1,125 @@
+"""What becomes of a workload when its run has given its GPUs back (rule 14)."""
+
+from __future__ import annotations
+
+from scheduler_core.changes import drop_run, set_phase
+from scheduler_core.decisions import Member, StopCause
+from scheduler_core.state import Attempt, ClusterState, Failure, MemberPhase, MemberRecord, Run, WorkloadRecord
+from scheduler_core.units import DAY
+from scheduler_core.workload import OnPreempt, Outcome, WorkloadPhase
+
+ENDED_KEEP_MS = DAY  # so long a late or repeated fact about an ended workload is recognised
+LONGEST_DELAY_DOUBLINGS = 10
+YIELDING = (StopCause.PREEMPT, StopCause.DRAIN, StopCause.MOVE)
+
+
+def finish_run(state: ClusterState, run: Run) -> None:
+    """The last GPU was given back: the run becomes history, its workload waits again or ends."""
+    record = state.workloads[run.workload]
+    outcome = judge(run)
+    record.attempts.append(_history(state, run, outcome))
+    drop_run(state, run)
+    record.run, record.pending = None, None
+    state.wanted.pop(run.id, None)
+    if outcome == "succeeded":
+        end(state, record, Outcome.SUCCEEDED)
+    elif outcome == "cancelled":
+        end(state, record, Outcome.CANCELLED)
+    elif outcome == "time limit":
+        end(state, record, Outcome.FAILED)
+    elif outcome == "failed":
+        _note_early_failure(state, run, record)
+        _retry(state, record, why_failed(run))
+    elif outcome == "preempted" and not (record.workload.resumable or wants_restart(record)):
+        end(state, record, Outcome.PREEMPTED)
+    else:
+        set_phase(state, record, WorkloadPhase.WAITING)
+
+
+def judge(run: Run) -> str:
+    """How the run ended. An exit that we asked for is never a success; an exit nobody knows is no failure of its own."""
+    members = run.members.values()
+    cause = run.stop.cause if run.stop else None
+    if all(m.exit_code == 0 and not m.signalled for m in members):
+        return "succeeded"
+    if cause is StopCause.CANCEL:
+        return "cancelled"
+    if any(failed_itself(m) for m in members):
+        return "failed"
+    if cause in YIELDING:
+        return "preempted"
+    if cause is StopCause.TIME_LIMIT:
+        return "time limit"
+    if cause is StopCause.START_TIMEOUT:
+        return "failed"
+    return "requeued"  # by an operator, or its host died under it
+
+
+def failed_itself(member: MemberRecord) -> bool:
+    """Ended badly before anybody told it to stop, or could not start."""
+    if member.phase is MemberPhase.NEVER_STARTED:
+        return not member.signalled
+    return not member.signalled and (member.exit_code not in (None, 0) or member.signal is not None)
+
+
+def why_failed(run: Run) -> str:
+    """One line for the owner."""
+    if run.stop is not None and run.stop.cause is StopCause.START_TIMEOUT:
+        return run.stop.reason
+    for name, m in run.members.items():
+        if failed_itself(m):
+            how = m.why or (f"exit status {m.exit_code}" if m.signal is None else f"signal {m.signal}")
+            return f"{how} on {name}"
+    return "failed"
+
+
+def wants_restart(record: WorkloadRecord) -> bool:
+    return record.workload.on_preempt is OnPreempt.RESTART
+
+
+def end(state: ClusterState, record: WorkloadRecord, outcome: Outcome) -> None:
+    """Final: the workload never runs again."""
+    set_phase(state, record, WorkloadPhase.ENDED)
+    record.outcome, record.ended_at = outcome, state.now
+    state.index.wake_at(state.now + ENDED_KEEP_MS, "forget", record.workload.id)
+
+
+def _retry(state: ClusterState, record: WorkloadRecord, why: str) -> None:
+    """Failure of its own: again after a growing delay, and after `max_retries` held, with the reason (rule 14)."""
+    limit = record.workload.max_retries
+    limit = state.policy.max_retries if limit is None else limit
+    if record.retries >= limit:
+        record.reason = f"failed {record.retries + 1} times, last: {why}"
+        set_phase(state, record, WorkloadPhase.HELD)
+        return
+    doublings = min(record.retries, LONGEST_DELAY_DOUBLINGS)
+    record.retries += 1
+    record.reason = why
+    record.not_before = state.now + (state.policy.retry_delay_ms << doublings)
+    set_phase(state, record, WorkloadPhase.WAITING)
+    state.index.wake_at(record.not_before, "retry", record.workload.id)
+
+
+def _note_early_failure(state: ClusterState, run: Run, record: WorkloadRecord) -> None:
+    """Failures soon after the start count against host and workload (rule 28)."""
+    begun = run.started_at if run.started_at is not None else run.placed_at
+    if state.now - begun > state.policy.suspect_within_ms:
+        return
+    for name, member in run.members.items():
+        if failed_itself(member):
+            state.failures.append(Failure(state.now, name, run.workload, record.workload.owner))
+
+
+def _history(state: ClusterState, run: Run, outcome: str) -> Attempt:
+    worst = next((m for m in run.members.values() if failed_itself(m)), next(iter(run.members.values())))
+    return Attempt(
+        run.id,
+        tuple(Member(name, m.slots) for name, m in run.members.items()),
+        run.placed_at,
+        run.started_at,
+        state.now,
+        outcome,
+        worst.exit_code,
+        worst.signal,
+        run.stop,
+    )
