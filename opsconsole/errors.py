@@ -1,10 +1,16 @@
-"""The shell's own exceptions: what a person reads when something could not be done. No traceback reaches a user."""
+"""The shell's own exceptions: what a person reads when something could not be done.
+
+No traceback reaches a user: the command line prints the text of these and leaves with their exit code.
+"""
 
 from __future__ import annotations
 
 
 class OpsConsoleError(Exception):
-    """Something outside failed. `advice` is the one thing to do next, as a sentence; the rest is None where it does not apply."""
+    """Something outside failed.
+
+    `advice` is the one thing to do next, as a sentence; each field is None where it does not apply.
+    """
 
     exit_code = 1
 
