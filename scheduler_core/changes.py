@@ -51,8 +51,8 @@ def remove_host(state: ClusterState, name: HostName) -> None:
     state.index.sizes.clear()
 
 
-def touch_host(state: ClusterState, record: HostRecord, **fields: Any) -> None:
-    """Sets fields of a host and what follows from them: GPUs in service, free GPUs."""
+def touch_host(state: ClusterState, record: HostRecord, /, **fields: Any) -> None:
+    """Sets fields of a host, and what follows from them: GPUs in service, free GPUs."""
     before = record.counted
     for name, value in fields.items():
         setattr(record, name, value)
@@ -176,27 +176,23 @@ def stopping(state: ClusterState, run: Run, stop: StopDecided) -> None:
 
 
 def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase) -> bool:
-    """Moves a member on. Where its GPUs are given back, masks and ledgers follow; True when the run holds none any more."""
-    member = run.members[name]
-    freed = member.phase.holds_gpus and not phase.holds_gpus
-    if freed:
+    """Moves a member on; masks and ledgers follow where its GPUs change hands. True when the whole run is gone."""
+    member, host = run.members[name], state.hosts[name]
+    before = member.phase
+    if before.holds_gpus and not phase.holds_gpus:
         _withdraw_part(state, run, member)
+        _uncharge(state, run, member)
+        touch_host(state, host, held=host.held & ~member.slots)
+    if (leaks := phase is MemberPhase.LEAKED) or before is MemberPhase.LEAKED:
+        touch_host(state, host, leaked=host.leaked | member.slots if leaks else host.leaked & ~member.slots)
+    if phase.gone and not before.gone:
+        host.runs.remove(run.id)
     member.phase = phase
-    if freed:
-        _give_back(state, run, name, member, leaked=phase is MemberPhase.LEAKED)
-    return not any(m.phase.holds_gpus for m in run.members.values())
+    return all(m.phase.gone for m in run.members.values())
 
 
-def _give_back(state: ClusterState, run: Run, name: HostName, member: MemberRecord, leaked: bool) -> None:
-    host, count = state.hosts[name], member.slots.bit_count()
-    host.runs.remove(run.id)
-    touch_host(
-        state,
-        host,
-        held=host.held & ~member.slots,
-        leaked=host.leaked | member.slots if leaked else host.leaked,
-    )
-    chain = state.budgets.chains[run.budget]
+def _uncharge(state: ClusterState, run: Run, member: MemberRecord) -> None:
+    chain, count = state.budgets.chains[run.budget], member.slots.bit_count()
     state.ledgers.charge(chain, state.now, -count * GPU, run.allocated)
     for budget in chain:
         state.index.held[budget] -= count
@@ -214,7 +210,7 @@ def _withdraw_part(state: ClusterState, run: Run, member: MemberRecord) -> None:
 
 
 def drop_run(state: ClusterState, run: Run) -> None:
-    """The run holds nothing any more and leaves the state; what it was stays in the workload's attempts."""
+    """The run is gone and leaves the state; what it was stays in the workload's attempts."""
     state.index.withdraw(run.id, run.budget)
     state.index.stopping.pop(run.id, None)
     del state.runs[run.id]

@@ -117,9 +117,10 @@ class WorkloadHeld:
 
 @dataclass(frozen=True, slots=True)
 class BreakerTripped:
-    """An automatic action waits for an operator (rule 29)."""
+    """An automatic action waits for an operator (rule 29). `what` identifies it: "host NAME", "workload ID"."""
 
     what: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

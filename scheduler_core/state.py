@@ -23,7 +23,7 @@ from scheduler_core.workload import Outcome, Workload, WorkloadPhase
 
 
 class MemberPhase(StrEnum):
-    """Where a member stands. GPUs are held in every phase but the last three."""
+    """Where a member stands. GPUs are held and charged in the first three phases."""
 
     DISPATCHED = "dispatched"
     STARTED = "started"
@@ -35,6 +35,11 @@ class MemberPhase(StrEnum):
     @property
     def holds_gpus(self) -> bool:
         return self in (MemberPhase.DISPATCHED, MemberPhase.STARTED, MemberPhase.EXITED)
+
+    @property
+    def gone(self) -> bool:
+        """Known dead. A leaked member is not: its workload may not start again (rule 27)."""
+        return self in (MemberPhase.RELEASED, MemberPhase.NEVER_STARTED)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,108 @@
+"""Decisions, applied. Journalled decisions applied in order give the same state again."""
+
+from __future__ import annotations
+
+from scheduler_core.apply_hosts import lost
+from scheduler_core.apply_requests import begin_drain, drop_broken_claims, end_drain
+from scheduler_core.changes import drop_claim, hold, set_claim, set_member, set_phase, stopping, touch_host
+from scheduler_core.decisions import (
+    BreakerTripped,
+    Claimed,
+    HostLost,
+    HostMoved,
+    MemberLeaked,
+    PassDone,
+    Placed,
+    StopCause,
+    StopDecided,
+    WorkloadHeld,
+)
+from scheduler_core.fleet import HostState
+from scheduler_core.observations import By, DrainRequested
+from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run
+from scheduler_core.timers import watch_run
+from scheduler_core.workload import WorkloadPhase
+
+MACHINE = By("opsconsole")
+
+
+def placed(state: ClusterState, decision: Placed) -> None:
+    record = state.workloads[decision.workload]
+    drop_claim(state, record)
+    set_phase(state, record, WorkloadPhase.RUNNING)
+    record.attempt += 1
+    record.run = decision.run
+    w = record.workload
+    members = {m.host: MemberRecord(m.slots) for m in decision.members}
+    run = Run(decision.run, w.id, w.budget, w.allocated, w.min_runtime_ms, state.now, members)
+    hold(state, run)
+    watch_run(state, run)
+
+
+def claimed(state: ClusterState, decision: Claimed) -> None:
+    set_claim(state, state.workloads[decision.workload], decision.members, decision.waits_for)
+
+
+def stop_decided(state: ClusterState, decision: StopDecided) -> None:
+    """The first cause stays, but for a cancel: it changes what becomes of the workload."""
+    state.wanted.pop(decision.run, None)
+    run = state.runs.get(decision.run)
+    if run is None:
+        return
+    if run.stop is not None:
+        run.stop = decision if decision.cause is StopCause.CANCEL else run.stop
+        return
+    if decision.cause is StopCause.PREEMPT:
+        state.preempted.append((state.now, run.gpus))
+        if state.preempted[0][0] < state.now - 2 * 60 * 60_000:
+            del state.preempted[0]
+    stopping(state, run, decision)
+    watch_run(state, run)
+
+
+def host_moved(state: ClusterState, decision: HostMoved) -> None:
+    record = state.hosts[decision.host]
+    by = record.by if decision.to is HostState.DRAINED else By(MACHINE.actor, decision.reason)
+    touch_host(state, record, state=decision.to, since=state.now, by=by)
+    drop_broken_claims(state, record)
+    if decision.to is HostState.DRAINED:
+        end_drain(state, record, "drained")
+        return
+    state.auto_moves = [at for at in state.auto_moves if at > state.now - 2 * 60 * 60_000] + [state.now]
+    proposal = state.proposals.pop(decision.host, None)
+    if decision.to is HostState.DRAINING and proposal is not None:
+        request = DrainRequested(proposal.drain, decision.host, By(MACHINE.actor, decision.reason))
+        begin_drain(state, record, request, automatic=True)
+
+
+def host_lost(state: ClusterState, decision: HostLost) -> None:
+    lost(state, state.hosts[decision.host])
+
+
+def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
+    """Out of service, charged to nobody, the host suspect (rule 13)."""
+    run = state.runs[decision.run]
+    set_member(state, run, decision.host, MemberPhase.LEAKED)
+    record = state.hosts[decision.host]
+    if record.state is HostState.SERVING:
+        by = By(MACHINE.actor, f"GPUs of {decision.run} are still held after SIGKILL")
+        touch_host(state, record, state=HostState.SUSPECT, since=state.now, by=by)
+    drop_broken_claims(state, record)
+
+
+def workload_held(state: ClusterState, decision: WorkloadHeld) -> None:
+    record = state.workloads[decision.workload]
+    if record.phase is WorkloadPhase.WAITING:
+        drop_claim(state, record)
+        set_phase(state, record, WorkloadPhase.HELD)
+        record.reason, record.held_by = decision.reason, MACHINE
+
+
+def breaker_tripped(state: ClusterState, decision: BreakerTripped) -> None:
+    state.tripped[decision.what] = None
+
+
+def pass_done(state: ClusterState, decision: PassDone) -> None:
+    state.last_pass_at = state.now
+    state.dirty = False
+    state.blast_blocked = {wid: state.blast_blocked.get(wid, state.now) for wid in decision.blocked}

@@ -1,0 +1,188 @@
+"""What people ask for, applied. A request that makes no sense any more changes nothing: the row may have moved meanwhile."""
+
+from __future__ import annotations
+
+from scheduler_core.changes import (
+    drop_claim,
+    enqueue,
+    replace_workload,
+    set_phase,
+    touch_host,
+)
+from scheduler_core.decisions import StopCause, StopDecided
+from scheduler_core.fleet import Reach
+from scheduler_core.hosttable import HostEvent, move
+from scheduler_core.ids import HostName
+from scheduler_core.observations import (
+    BreakerReset,
+    By,
+    CancelRequested,
+    CordonRequested,
+    DrainRequested,
+    HoldRequested,
+    HostAdvanced,
+    HostDeclared,
+    ReleaseRequested,
+    RequeueRequested,
+    UndrainRequested,
+    WorkloadMoved,
+    WorkloadSubmitted,
+)
+from scheduler_core.outcomes import end
+from scheduler_core.state import ClusterState, DrainRecord, HostRecord, WorkloadRecord
+from scheduler_core.workload import Outcome, WorkloadPhase
+
+
+def submitted(state: ClusterState, event: WorkloadSubmitted) -> None:
+    """A known id is ignored: nothing runs twice."""
+    workload = event.workload
+    if workload.id not in state.workloads and workload.budget in state.budgets.by_id:
+        enqueue(state, WorkloadRecord(workload, waiting_since=state.now))
+
+
+def cancel(state: ClusterState, event: CancelRequested) -> None:
+    record = state.workloads.get(event.workload)
+    if record is None or record.phase is WorkloadPhase.ENDED:
+        return
+    record.held_by = event.by
+    if record.run is not None:
+        reason = f"cancelled by {event.by.actor}: {event.by.reason}"
+        state.wanted[record.run] = StopDecided(record.run, StopCause.CANCEL, reason, event.by.actor, override=True)
+        return
+    drop_claim(state, record)
+    end(state, record, Outcome.CANCELLED)
+
+
+def requeue(state: ClusterState, event: RequeueRequested) -> None:
+    """At the end of the min runtime, or at once by an explicit override (rule 11)."""
+    record = state.workloads.get(event.workload)
+    if record is None or record.run is None or state.runs[record.run].stop is not None:
+        return
+    run = state.runs[record.run]
+    protected = run.protected(state.now)
+    reason = f"requeued by {event.by.actor}: {event.by.reason}"
+    stop = StopDecided(run.id, StopCause.REQUEUE, reason, event.by.actor, override=protected and event.override)
+    if protected and not event.override:
+        record.pending = stop
+        if (until := run.protected_until()) is not None:
+            state.index.wake_at(until, "requeue", run.workload)
+    else:
+        state.wanted[run.id] = stop
+
+
+def hold(state: ClusterState, event: HoldRequested) -> None:
+    record = state.workloads.get(event.workload)
+    if record is not None and record.phase is WorkloadPhase.WAITING:
+        drop_claim(state, record)
+        set_phase(state, record, WorkloadPhase.HELD)
+        record.held_by, record.reason = event.by, event.by.reason
+
+
+def release(state: ClusterState, event: ReleaseRequested) -> None:
+    """Waits again, with fresh retries."""
+    record = state.workloads.get(event.workload)
+    if record is not None and record.phase is WorkloadPhase.HELD:
+        record.held_by, record.reason, record.retries, record.not_before = None, "", 0, 0
+        set_phase(state, record, WorkloadPhase.WAITING)
+
+
+def move_workload(state: ClusterState, event: WorkloadMoved) -> None:
+    record = state.workloads.get(event.workload)
+    if record is None or record.phase is WorkloadPhase.ENDED:
+        return
+    budget = record.workload.budget if event.budget is None else event.budget
+    priority = record.workload.priority if event.priority is None else event.priority
+    if budget in state.budgets.by_id and state.budgets.is_leaf(budget):
+        drop_claim(state, record)
+        replace_workload(state, record, budget=budget, priority=priority)
+
+
+def cordon(state: ClusterState, event: CordonRequested) -> None:
+    _move_host(state, event.host, HostEvent.CORDON, event.by)
+
+
+def drain(state: ClusterState, event: DrainRequested) -> None:
+    """Cordons at once (rule 25). Sent again it changes mode and deadline of the drain that runs."""
+    record = state.hosts.get(event.host)
+    if record is None:
+        return
+    known = state.drains.get(record.drain) if record.drain else None
+    if known is not None and not known.ended:
+        known.mode, known.deadline_at, known.by = event.mode, event.deadline_at, event.by
+    elif _move_host(state, event.host, HostEvent.DRAIN, event.by):
+        begin_drain(state, record, event)
+    if event.deadline_at is not None:
+        state.index.wake_at(event.deadline_at, "drain", event.host)
+
+
+def begin_drain(state: ClusterState, record: HostRecord, event: DrainRequested, automatic: bool = False) -> None:
+    record.drain = event.drain
+    state.drains[event.drain] = DrainRecord(
+        event.drain, event.host, event.mode, event.by, state.now, event.deadline_at, automatic
+    )
+
+
+def undrain(state: ClusterState, event: UndrainRequested) -> None:
+    """Runs that already stop go on stopping."""
+    if _move_host(state, event.host, HostEvent.UNDRAIN, event.by):
+        end_drain(state, state.hosts[event.host], "undrained")
+        state.tripped.pop(f"host {event.host}", None)
+
+
+def end_drain(state: ClusterState, record: HostRecord, how: str) -> None:
+    drain_record = state.drains.get(record.drain) if record.drain else None
+    if drain_record is not None and not drain_record.ended:
+        drain_record.done_at, drain_record.ended = state.now, how
+    if how != "drained":
+        record.drain = None
+
+
+ADVANCES = {"repairing": HostEvent.REPAIR, "verifying": HostEvent.VERIFY, "verify_failed": HostEvent.VERIFY_FAIL}
+
+
+def advance(state: ClusterState, event: HostAdvanced) -> None:
+    _move_host(state, event.host, ADVANCES[event.to], event.by)
+
+
+def declared(state: ClusterState, event: HostDeclared) -> None:
+    """An operator's word: dead hosts give their GPUs back (rule 27); an empty one counts as drained (rule 26)."""
+    from scheduler_core.apply_hosts import bury_members  # the one place that both ways of dying share
+
+    record = state.hosts.get(event.host)
+    if record is None:
+        return
+    if event.what == "dead":
+        bury_members(state, record, f"declared dead by {event.by.actor}", dispatched_too=True)
+    elif not record.runs and _move_host(state, event.host, HostEvent.EMPTIED, event.by):
+        end_drain(state, record, "drained")
+
+
+def breaker_reset(state: ClusterState, event: BreakerReset) -> None:
+    state.auto_moves.clear()
+    state.preempted.clear()
+    state.tripped.clear()
+    state.dirty = True
+
+
+def _move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> bool:
+    """One step in rule 24's table; False where the table refuses it."""
+    record = state.hosts.get(name)
+    to = move(record.state, event) if record is not None else None
+    if record is None or to is None:
+        return False
+    if to is not record.state:
+        touch_host(state, record, state=to, since=state.now, by=by)
+        drop_broken_claims(state, record)
+    return True
+
+
+def drop_broken_claims(state: ClusterState, record: HostRecord) -> None:
+    """Claims on a host that was cordoned or lost, or on GPUs that are not fit any more, are planned anew (rule 19)."""
+    whole = record.state.value != "serving" or record.reach in (Reach.LOST, Reach.NEVER_SEEN)
+    bad = record.claimed if whole else record.claimed & (record.foreign | record.unfit | record.leaked)
+    if not bad:
+        return
+    for wid in list(state.index.claimants):
+        claimant = state.workloads[wid]
+        if any(m.host == record.host.name and m.slots & bad for m in claimant.claim):
+            drop_claim(state, claimant)
