@@ -1,0 +1,1 @@
+"""Text to typed values: inventory, snapshot file, submissions. All errors of a file at once, each with its line."""
