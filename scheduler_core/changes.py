@@ -35,7 +35,7 @@ def _recharge(state: ClusterState, tree: BudgetTree) -> None:
             state.ledgers.charge(new, state.now, run.gpus * GPU, run.allocated)
 
 
-def add_host(state: ClusterState, host: Host, **fields: Any) -> HostRecord:
+def add_host(state: ClusterState, host: Host, /, **fields: Any) -> HostRecord:
     """A host that was never seen, unless `fields` say more."""
     record = state.hosts[host.name] = HostRecord(host, since=state.now)
     state.index.sizes.clear()

@@ -83,7 +83,9 @@ def _leading(commands: Any) -> None:
     demo = _command(commands, "demo", "demo:run", "a small living cluster on loopback, and the console on it")
     demo.add_argument("--hosts", type=int, default=8, choices=range(2, 9), metavar="2..8")
     demo.add_argument("--seed", type=int, default=1)
-    demo.add_argument("--script", choices=("drain",), help="tell a story without a terminal; exit 0 if every promise held")
+    demo.add_argument(
+        "--script", choices=("drain",), help="tell a story without a terminal; exit 0 if every promise held"
+    )
     _json(demo)
 
 
@@ -136,7 +138,9 @@ def _acting_on_workloads(commands: Any) -> None:
     submit.add_argument("--need", action="append", default=[], metavar="LABEL=VALUE", help="only hosts with this label")
     submit.add_argument("--time-limit", metavar="SPAN")
     submit.add_argument("--max-retries", metavar="N")
-    submit.add_argument("--checkpoint", metavar="CMD", help="a command, or a signal such as SIGUSR1, sent before a stop")
+    submit.add_argument(
+        "--checkpoint", metavar="CMD", help="a command, or a signal such as SIGUSR1, sent before a stop"
+    )
     submit.add_argument("--cwd", help="working directory on the host")
     submit.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     submit.add_argument("argv", nargs="+", metavar="CMD", help="behind `--`")

@@ -6,6 +6,7 @@ from typing import Any
 
 from yaml.nodes import Node
 
+from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import ROOT, BudgetId
@@ -27,7 +28,7 @@ MOST_GPUS = 1_000_000
 
 
 def read_budgets(source: Source, node: Node | None, field: str = "budgets") -> BudgetTree:
-    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through a rename or a move."""
+    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and moves."""
     budgets: dict[BudgetId, Budget] = {}
     nodes: dict[BudgetId, Node] = {}
     pending = [(node, ROOT, "", field)]
@@ -101,8 +102,6 @@ def write_budgets(tree: BudgetTree) -> list[dict[str, Any]]:
     """The inverse of `read_budgets`."""
 
     def row(bid: BudgetId) -> dict[str, Any]:
-        from opsconsole.config.units import format_span
-
         b = tree.by_id[bid]
         found: dict[str, Any] = {"name": b.name, "weight": number(b.weight)}
         if b.id != tree.paths[bid]:
@@ -122,6 +121,7 @@ def write_budgets(tree: BudgetTree) -> list[dict[str, Any]]:
     return [row(bid) for bid in tree.children[ROOT]]
 
 
-def number(millionths: int) -> int | float:
+def number(millionths: int) -> int | str:
     """A weight as people write it."""
-    return millionths // WEIGHT if millionths % WEIGHT == 0 else millionths / WEIGHT
+    whole, rest = divmod(millionths, WEIGHT)
+    return f"{whole}.{rest:06}".rstrip("0") if rest else whole
