@@ -80,6 +80,9 @@ def seen(state: ClusterState, event: HostSeen) -> None:
         return
     if record.boot_id and event.boot_id != record.boot_id:
         bury_members(state, record, "the host rebooted", dispatched_too=False)
+    if record.reach in (Reach.UNREACHABLE, Reach.LOST):
+        for run_id in record.runs:  # a stop whose deadline passed meanwhile
+            state.index.wake_at(state.now, "leak", run_id)
     touch_host(
         state,
         record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler_core.decisions import BreakerTripped, Decision, HostMoved, WorkloadHeld
 from scheduler_core.fleet import HostState
 from scheduler_core.ids import HostName, WorkloadId
-from scheduler_core.state import ClusterState
+from scheduler_core.state import ClusterState, Failure
 from scheduler_core.units import GPU, HOUR, MINUTE, PPM
 from scheduler_core.workload import WorkloadPhase
 
@@ -40,18 +40,14 @@ def automatic(state: ClusterState) -> list[Decision]:
     return decisions
 
 
-def _recent(state: ClusterState) -> None:
-    """Forget failures that have left the window."""
-    start = state.now - state.policy.suspect_window_ms
-    if state.failures and state.failures[0].at <= start:
-        state.failures = [f for f in state.failures if f.at > start]
+def _recent(state: ClusterState) -> list[Failure]:
+    return [f for f in state.failures if f.at > state.now - state.policy.suspect_window_ms]
 
 
 def _black_holes(state: ClusterState) -> list[tuple[HostName, HostState, str]]:
     """Hosts on which several workloads of several owners failed at once (rule 28)."""
-    _recent(state)
     by_host: dict[HostName, dict[WorkloadId, str]] = {}
-    for failure in state.failures:
+    for failure in _recent(state):
         by_host.setdefault(failure.host, {})[failure.workload] = failure.owner
     policy = state.policy
     return [
@@ -66,9 +62,8 @@ def _black_holes(state: ClusterState) -> list[tuple[HostName, HostState, str]]:
 
 def _poison(state: ClusterState) -> list[tuple[WorkloadId, str]]:
     """Workloads that failed soon after their start on several hosts (rule 28)."""
-    _recent(state)
     by_workload: dict[WorkloadId, dict[HostName, None]] = {}
-    for failure in state.failures:
+    for failure in _recent(state):
         by_workload.setdefault(failure.workload, {})[failure.host] = None
     return [
         (wid, f"failed soon after its start on {len(hosts)} hosts: {', '.join(sorted(hosts))}")

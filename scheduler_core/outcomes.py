@@ -105,6 +105,8 @@ def _note_early_failure(state: ClusterState, run: Run, record: WorkloadRecord) -
     begun = run.started_at if run.started_at is not None else run.placed_at
     if state.now - begun > state.policy.suspect_within_ms:
         return
+    start = state.now - state.policy.suspect_window_ms
+    state.failures = [failure for failure in state.failures if failure.at > start]
     for name, member in run.members.items():
         if failed_itself(member):
             state.failures.append(Failure(state.now, name, run.workload, record.workload.owner))

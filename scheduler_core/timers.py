@@ -36,7 +36,7 @@ def rebuild_timers(state: ClusterState) -> None:
         if host.unreachable_since is not None and host.reach is not Reach.LOST:
             index.wake_at(host.unreachable_since + policy.lost_after_ms, "lost", name)
     for drain in state.drains.values():
-        if drain.deadline_at is not None and not drain.ended:
+        if drain.deadline_at is not None and drain.deadline_at > state.now and not drain.ended:
             index.wake_at(drain.deadline_at, "drain", drain.host)
     for wid, record in state.workloads.items():
         if record.phase is WorkloadPhase.WAITING and record.not_before > state.now:
@@ -94,17 +94,15 @@ def _requeue(state: ClusterState, name: str) -> list[Decision]:
 
 
 def _leak(state: ClusterState, name: str) -> list[Decision]:
-    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown."""
+    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown until it answers (`apply_hosts.seen`)."""
     run = state.runs.get(RunId(name))
-    if run is None or run.stop is None:
+    if run is None or run.stop is None or state.now < kill_at(state, run) + state.policy.stop_deadline_ms:
         return []
-    leaked: list[Decision] = []
-    for host, member in run.members.items():
-        if member.phase.holds_gpus and state.hosts[host].reach in (Reach.FRESH, Reach.STALE):
-            leaked.append(MemberLeaked(run.id, host))
-        elif member.phase.holds_gpus:
-            state.index.wake_at(state.now + state.policy.stop_deadline_ms, "leak", name)
-    return leaked
+    return [
+        MemberLeaked(run.id, host)
+        for host, member in run.members.items()
+        if member.phase.holds_gpus and state.hosts[host].reach in (Reach.FRESH, Reach.STALE)
+    ]
 
 
 def _lost(state: ClusterState, name: str) -> list[Decision]:

@@ -1,0 +1,52 @@
+"""The whole state as plain typed data, for snapshots: what is derived is left out and made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from scheduler_core.budget import Budget, BudgetTree
+from scheduler_core.changes import rebuild
+from scheduler_core.decisions import StopDecided
+from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
+from scheduler_core.observations import AutoDrainProposed
+from scheduler_core.policy import Policy
+from scheduler_core.state import ClusterState, DrainRecord, Failure, HostRecord, Run, WorkloadRecord
+from scheduler_core.timers import rebuild_timers
+from scheduler_core.usage import Ledgers
+
+
+@dataclass(slots=True)
+class StateImage:
+    """Shares its records with the state it was taken from: encode it before the state moves on."""
+
+    now: int
+    policy: Policy
+    budgets: tuple[Budget, ...]
+    hosts: dict[HostName, HostRecord]
+    workloads: dict[WorkloadId, WorkloadRecord]
+    runs: dict[RunId, Run]
+    drains: dict[DrainId, DrainRecord]
+    ledgers: Ledgers
+    wanted: dict[RunId, StopDecided]
+    proposals: dict[HostName, AutoDrainProposed]
+    failures: list[Failure]
+    auto_moves: list[int]
+    preempted: list[tuple[int, int]]
+    tripped: dict[str, None]
+    blast_blocked: dict[WorkloadId, int]
+    last_pass_at: int | None
+    dirty: bool
+
+
+def to_image(state: ClusterState) -> StateImage:
+    values = {f.name: getattr(state, f.name) for f in fields(StateImage) if f.name != "budgets"}
+    return StateImage(budgets=state.budgets.budgets, **values)
+
+
+def from_image(image: StateImage) -> ClusterState:
+    """The state again, ready to step."""
+    values = {f.name: getattr(image, f.name) for f in fields(StateImage) if f.name != "budgets"}
+    state = ClusterState(budgets=BudgetTree.of(image.budgets), **values)
+    rebuild(state)
+    rebuild_timers(state)
+    return state

@@ -1,0 +1,223 @@
+"""Rules 24 to 29: host table, drains, unreachable hosts, suspects, the breaker."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scheduler_core.decisions import HostLost, HostMoved, Placed, StopCause, StopDecided, WorkloadHeld
+from scheduler_core.drain import drain_plan, eta
+from scheduler_core.fleet import HostState, Reach
+from scheduler_core.hosttable import TABLE, HostEvent, move, refusal
+from scheduler_core.ids import DrainId, HostName
+from scheduler_core.observations import (
+    AutoDrainProposed,
+    BreakerReset,
+    DrainRequested,
+    HostDeclared,
+    HostSeen,
+    HostUnreachable,
+    InventoryLoaded,
+    MemberExited,
+    MemberReleased,
+    UndrainRequested,
+)
+from scheduler_core.units import HOUR, MINUTE
+from scheduler_core.workload import WorkloadPhase
+from tests.core.clusters import OPS, Cluster, budgets, of_kind
+
+H1 = HostName("h1")
+
+
+def drain(host: str = "h1", mode: str = "contract", deadline: int | None = None) -> DrainRequested:
+    return DrainRequested(DrainId(f"d-{host}"), HostName(host), OPS, mode, deadline)  # type: ignore[arg-type]
+
+
+def seen_empty(c: Cluster, host: str = "h1") -> HostSeen:
+    return c.seen(host, empty=True)
+
+
+def test_every_pair_of_state_and_event_is_listed_or_refused_with_a_reason() -> None:
+    for state in HostState:
+        for event in HostEvent:
+            assert move(state, event) is not None or refusal(state, event)
+
+
+def test_no_host_state_is_a_dead_end() -> None:
+    """G3-10: from every state an operator gets back to serving."""
+    for state in HostState:
+        if state is not HostState.SERVING:
+            assert TABLE[state, HostEvent.UNDRAIN] is HostState.SERVING
+
+
+def test_a_drain_cordons_at_once_and_stops_each_run_at_the_end_of_its_minimum() -> None:
+    c = Cluster()
+    c.running("free", "b", gpus=2, min_runtime=0, resumable=True)
+    c.running("paid", "a", gpus=4, min_runtime=HOUR, resumable=True)
+    step = c.see(drain())
+    assert [s.run for s in of_kind(step, StopDecided)] == ["free~1"]  # type: ignore[attr-defined]
+    assert c.host("h1").state is HostState.DRAINING
+    until = c.engine.state.runs[c.run("paid")].protected_until()
+    assert until is not None and not of_kind(c.later(until - c.now - 1), StopDecided)
+    assert c.engine.next_wakeup() == c.now + 1
+    (stop,) = of_kind(c.later(1), StopDecided)
+    assert isinstance(stop, StopDecided) and stop.cause is StopCause.DRAIN and not stop.override
+
+
+def test_drained_means_known_empty() -> None:
+    """G3-01: not before the host itself says so."""
+    c = Cluster()
+    c.running("w", min_runtime=0, resumable=True)
+    run = c.run("w")
+    c.see(drain())
+    c.later(HOUR)
+    assert c.host("h1").state is HostState.DRAINING
+    assert not of_kind(c.see(HostUnreachable(H1, "timed out")), HostMoved)
+    c.see(c.seen("h1"), MemberExited(run, H1, 143, None, True), MemberReleased(run, H1))
+    assert c.host("h1").state is HostState.DRAINING
+    c.see(seen_empty(c))
+    assert c.host("h1").state is HostState.DRAINED
+
+
+def test_now_overrides_and_says_so() -> None:
+    c = Cluster()
+    c.running("w", min_runtime=HOUR)
+    plan = drain_plan(c.engine.state, [H1], "now")
+    assert plan.guarantees_broken == 1 and plan.rows[0].breaks_guarantee
+    (stop,) = of_kind(c.see(drain(mode="now")), StopDecided)
+    assert isinstance(stop, StopDecided) and stop.override and stop.actor == "ops"
+
+
+def test_finish_becomes_a_contract_at_its_deadline() -> None:
+    c = Cluster()
+    c.running("w", min_runtime=MINUTE)
+    c.later(HOUR)
+    assert not of_kind(c.see(drain(mode="finish", deadline=c.now + HOUR)), StopDecided)
+    assert of_kind(c.later(HOUR), StopDecided)
+
+
+def test_the_eta_is_the_latest_protection_end_plus_graces_and_unknown_for_a_lost_host() -> None:
+    c = Cluster()
+    c.running("w", min_runtime=HOUR)
+    until = c.engine.state.runs[c.run("w")].protected_until()
+    c.see(drain())
+    record = c.engine.state.drains[DrainId("d-h1")]
+    assert until is not None and eta(c.engine.state, record) == until + c.policy.stop_grace_ms
+    c.see(HostUnreachable(H1, "timed out"))
+    assert eta(c.engine.state, record) is None
+    assert "unverified" in drain_plan(c.engine.state, [H1]).rows[0].blocked
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_undrain_at_any_moment_never_makes_a_second_copy(seed: int) -> None:
+    """G3-03; the fixture's invariants check one live run at every step."""
+    draw = random.Random(seed)
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("w", min_runtime=MINUTE, resumable=True)
+    host = next(iter(c.engine.state.runs[c.run("w")].members))
+    events = [
+        lambda: c.see(drain(host)),
+        lambda: c.see(UndrainRequested(host, OPS)),
+        lambda: c.later(draw.randrange(2 * MINUTE)),
+        lambda: c.workload("w").run and c.finish("w", 143, signalled=True),
+        lambda: c.workload("w").run and c.start("w"),
+    ]
+    for _ in range(20):
+        draw.choice(events)()
+    assert len(c.engine.state.runs) <= 1
+
+
+def test_unreachable_hosts_keep_their_runs_and_nothing_restarts_without_proof() -> None:
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("w", resumable=True)
+    host = next(iter(c.engine.state.runs[c.run("w")].members))
+    c.see(HostUnreachable(host, "timed out"))
+    assert of_kind(c.later(c.policy.lost_after_ms), HostLost)
+    c.later(5 * HOUR)
+    assert c.workload("w").phase is WorkloadPhase.RUNNING
+    assert c.host(host).reach is Reach.LOST
+    (placed,) = of_kind(c.see(HostDeclared(host, "dead", OPS)), Placed)
+    assert isinstance(placed, Placed) and placed.run == "w~2" and placed.members[0].host != host
+
+
+def test_a_new_boot_id_proves_that_what_ran_is_dead() -> None:
+    c = Cluster()
+    c.running("w", resumable=True)
+    c.see(c.seen("h1", boot="boot2"))
+    assert c.workload("w").attempts[-1].outcome == "requeued"
+
+
+def test_the_same_boot_id_brings_the_run_back() -> None:
+    c = Cluster()
+    c.running("w", resumable=True)
+    c.see(HostUnreachable(H1, "timed out"))
+    c.later(2 * c.policy.lost_after_ms)
+    c.see(c.seen("h1"))
+    assert c.run("w") == "w~1" and c.host("h1").reach is Reach.FRESH
+
+
+def test_the_reachable_members_of_a_broken_gang_stop() -> None:
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("gang", gpus=16, resumable=True)
+    c.see(HostUnreachable(H1, "timed out"))
+    (stop,) = of_kind(c.later(c.policy.lost_after_ms), StopDecided)
+    assert isinstance(stop, StopDecided) and stop.cause is StopCause.GANG_BROKEN
+    run = c.run("gang")
+    h2 = HostName("h2")
+    c.see(MemberExited(run, h2, 143, None, True), MemberReleased(run, h2))
+    assert c.host("h2").held == 0 and c.workload("gang").phase is WorkloadPhase.RUNNING
+
+
+def test_nothing_is_placed_on_hosts_that_nobody_has_seen_or_with_foreign_processes() -> None:
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.see(HostUnreachable(H1, "timed out"), c.seen("h2", foreign=0b1))
+    assert not of_kind(c.submit("w", gpus=8), Placed)
+    assert of_kind(c.submit("v", gpus=7), Placed)
+
+
+def test_a_black_hole_is_cordoned_and_poison_is_held() -> None:
+    """Rule 28."""
+    c = Cluster({"a": 1}, hosts={"h1": 8})
+    moved = []
+    for n, owner in enumerate(("ann", "bob", "cid")):
+        c.running(f"w{n}", gpus=1, owner=owner, max_retries=0)
+        moved += of_kind(c.finish(f"w{n}", 1), HostMoved)
+    assert [m.to for m in moved] == [HostState.SUSPECT]  # type: ignore[attr-defined]
+    c = Cluster({"a": 1}, hosts={"h1": 8, "h2": 8, "h3": 8})
+    c.submit("poison", max_retries=9)
+    held = []
+    for n in (1, 2, 3):
+        c.start("poison")
+        held += of_kind(c.finish("poison", 1), WorkloadHeld)
+        if n < 3:
+            c.see(DrainRequested(DrainId(f"d{n}"), c.workload("poison").attempts[-1].members[0].host, OPS))
+            c.later(10 * MINUTE)
+    assert [h.workload for h in held] == ["poison"]  # type: ignore[attr-defined]
+
+
+def test_automatic_drains_stop_at_the_breaker_and_say_so() -> None:
+    c = Cluster(hosts={f"h{n}": 8 for n in range(6)})
+    proposals = [AutoDrainProposed(DrainId(f"d{n}"), HostName(f"h{n}"), "XID 79") for n in range(4)]
+    c.see(*proposals)
+    for _ in range(5):
+        c.later(MINUTE)
+    assert sum(h.state is HostState.DRAINING for h in c.engine.state.hosts.values()) == 2
+    assert c.engine.state.tripped
+    c.see(BreakerReset(OPS))
+    for _ in range(5):
+        c.later(MINUTE)
+    assert sum(h.state is HostState.DRAINING for h in c.engine.state.hosts.values()) == 4
+
+
+def test_a_reload_touches_no_run() -> None:
+    """G6-09: budget and host leave the inventory while they are in use."""
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("w")
+    host = next(iter(c.engine.state.runs[c.run("w")].members))
+    fleet = tuple(h.host for h in c.engine.state.hosts.values() if h.host.name != host)
+    step = c.see(InventoryLoaded(c.policy, budgets({"b": 1}), fleet))
+    assert not of_kind(step, StopDecided)
+    assert c.host(host).removed and c.engine.state.budgets.by_id["a"].weight == 0  # type: ignore[index]
+    c.finish("w")
+    assert host not in c.engine.state.hosts
