@@ -64,6 +64,7 @@ class Disconnected:
 
     host: str
     kind: Unreach
+    what: str  # was being done
     why: str
     advice: str
 
@@ -264,7 +265,7 @@ class HostLink:
             self._since = self._now()
         self._state, self._error = LinkState.LOST, error
         if news:
-            self.context.emit(Disconnected(self.address.name, error.kind, error.why, error.advice or ""))
+            self.context.emit(Disconnected(self.address.name, error.kind, error.what, error.why, error.advice or ""))
 
     def _line(self, fields: dict[str, Any]) -> None:
         self.context.emit(Line(self.address.name, fields))

@@ -53,6 +53,7 @@ class Session:
         self._next_id = 1
         self._watch: asyncio.TimerHandle | None = None
         self._exit_status: int | None = None
+        self._asked_at = 0.0
 
     # What the channel calls
 
@@ -120,11 +121,13 @@ class Session:
             raise TransportError(self.host, op, why, Unreach.TIMED_OUT, outcome_unknown=True) from None
         finally:
             self._waiting.pop(number, None)
-        self.rtt_s = self._now() - sent_at
+        if op != "hello":  # its answer waits for Python to start
+            self.rtt_s = self._now() - sent_at
         return answer
 
     def expect_every(self, interval_s: float) -> None:
         """From now on a line is due every `interval_s`. A silent agent is asked once; a silent link ends."""
+        self._ask()
         self._schedule_watch(interval_s)
 
     def end(self, kind: Unreach = Unreach.CLOSED, why: str = "closed by the console") -> None:
@@ -179,6 +182,8 @@ class Session:
 
     def _answer(self, fields: dict[str, Any]) -> None:
         number = fields["re"]
+        if number == 0:
+            self.rtt_s = self._now() - self._asked_at
         future = self._waiting.get(number) if isinstance(number, int) else None
         if future is not None and not future.done():  # else: it came after its deadline
             future.set_result(fields)
@@ -224,5 +229,10 @@ class Session:
             return
         late = silent_s > 2 * interval_s
         if late and not asked:  # an agent whose probe hangs still answers; a dead link does not
-            self._write(b'{"id":0,"op":"list"}\n')
+            self._ask()
         self._schedule_watch(interval_s, asked=late)
+
+    def _ask(self) -> None:
+        """A small request for its round trip and as a sign of life; its answer has number 0."""
+        self._asked_at = self._now()
+        self._write(b'{"id":0,"op":"list"}\n')
