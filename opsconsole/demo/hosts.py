@@ -62,9 +62,7 @@ async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]
     for name in names:
         environment = host_environment(root, name)
 
-        async def handle(
-            process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str] = environment
-        ) -> None:
+        async def handle(process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str] = environment) -> None:
             await run_command(process, environment)
 
         servers[name] = await asyncssh.listen(
@@ -110,9 +108,7 @@ async def main(root: Path, names: list[str]) -> None:
     servers = await serve(root, names)
     print(json.dumps({"ports": {name: server.get_port() for name, server in servers.items()}}), flush=True)
     reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     await reader.read()  # ends with the demo, whatever ended it
     for server in servers.values():
         server.close()

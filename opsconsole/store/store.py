@@ -52,7 +52,7 @@ class Store:
     def __init__(self, path: Path, read_only: bool = False, before_write: Callable[[str], None] | None = None) -> None:
         self.path = path
         self._db = open_database(path, read_only)
-        self._before_write = before_write or (lambda point: None)
+        self.before_write = before_write or (lambda point: None)
         (self.id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
 
     def close(self) -> None:
@@ -78,15 +78,15 @@ class Store:
             for event in events
         ]
         with speaking(self.path):
-            self._before_write("begin")
+            self.before_write("begin")
             with transaction(self._db):
                 self._fence(epoch)
                 self._db.executemany(
                     "INSERT INTO journal (tick, at_ms, wall_ms, role, kind, body) VALUES (?, ?, ?, ?, ?, ?)", rows
                 )
                 self._db.executemany("UPDATE requests SET outcome = 'accepted' WHERE id = ?", [(r,) for r in requests])
-                self._before_write("commit")
-            self._before_write("committed")
+                self.before_write("commit")
+            self.before_write("committed")
             return self.last_seq()
 
     def _fence(self, epoch: int) -> None:
@@ -110,8 +110,8 @@ class Store:
         """The newest rows since an instant of the wall clock, in order."""
         with speaking(self.path):
             rows = self._db.execute(
-                "SELECT seq, tick, at_ms, wall_ms, role, kind, body FROM journal WHERE wall_ms >= ? AND role <> 'command'"
-                " AND kind NOT IN ('PassDone', 'InventoryLoaded') ORDER BY seq DESC LIMIT ?",
+                "SELECT seq, tick, at_ms, wall_ms, role, kind, body FROM journal"
+                " WHERE wall_ms >= ? AND role <> 'command' AND kind NOT IN ('PassDone', 'InventoryLoaded') ORDER BY seq DESC LIMIT ?",
                 (wall_ms, limit),
             ).fetchall()
         return [Event(*row) for row in reversed(rows)]
@@ -122,7 +122,7 @@ class Store:
         """Keeps the state as of `seq`. The newest few are kept; a damaged one falls back to the one before."""
         body = msgspec.json.encode(to_image(engine.state))
         with speaking(self.path):
-            self._before_write("snapshot")
+            self.before_write("snapshot")
             with transaction(self._db):
                 self._db.execute(
                     "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", (tick, seq, sha256(body).hexdigest(), body)
