@@ -219,8 +219,11 @@ class Session:
                 self._channel.abort()
 
     def _schedule_watch(self, interval_s: float, asked: bool = False) -> None:
+        """Look again when the next limit could be passed, not before."""
+        limit_s = SILENT_INTERVALS * interval_s + SILENCE_MARGIN_S if asked else 2 * interval_s
         loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(interval_s / 4, self._check_silence, interval_s, asked)
+        due = max(self.last_line_at + limit_s, loop.time()) + 0.01
+        self._watch = loop.call_at(due, self._check_silence, interval_s, asked)
 
     def _check_silence(self, interval_s: float, asked: bool) -> None:
         silent_s = self._now() - self.last_line_at

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,30 +61,30 @@ class Dialer:
         index = await self.hosts.index(route.known_hosts)
         offer = await self.keyring.offer(route.wanted)
         trust = index.trust(route.alias, route.port)
-        options = self._options(route, index, trust, offer, watcher)
         try:
             return await asyncssh.connect(
-                host=route.address.address, config=None, options=options, tunnel=tunnel if tunnel is not None else None
+                host=route.address.address,
+                config=None,
+                options=route.options,
+                tunnel=tunnel,
+                client_factory=lambda: watcher,
+                client_keys=offer.keys or None,
+                agent_path=None,
+                known_hosts=trusted_keys(index),
+                server_host_key_algs=trust.algorithms(),
             )
         except (OSError, asyncssh.Error, ValueError) as error:
-            raise explain(error, route, watcher, trust, offer, tunnelled=tunnel is not None) from None
+            raise explain(error, route, watcher, trust, offer) from None
 
-    @staticmethod
-    def _options(
-        route: Route, index: KnownHosts, trust: Trust, offer: Offer, watcher: Watcher
-    ) -> asyncssh.SSHClientConnectionOptions:
-        def known_hosts(host: str, addr: str, port: int | None) -> Any:
-            found = index.trust(host, port or 22)
-            return _usable(found.keys()), _usable(found.keys("cert-authority")), _usable(found.keys("revoked"))
 
-        return asyncssh.SSHClientConnectionOptions(
-            options=route.options,
-            client_factory=lambda: watcher,
-            client_keys=offer.keys or None,
-            agent_path=None,
-            known_hosts=known_hosts,
-            server_host_key_algs=trust.algorithms(),
-        )
+def trusted_keys(index: KnownHosts) -> Callable[[str, str, int | None], Any]:
+    """What asyncssh asks during the handshake. The address it resolved to does not count, as with OpenSSH."""
+
+    def look_up(host: str, addr: str, port: int | None) -> Any:
+        found = index.trust(host, port or 22)
+        return _usable(found.keys()), _usable(found.keys("cert-authority")), _usable(found.keys("revoked"))
+
+    return look_up
 
 
 def _usable(keys: list[str]) -> list[asyncssh.SSHKey]:
@@ -97,9 +98,7 @@ def _usable(keys: list[str]) -> list[asyncssh.SSHKey]:
     return found
 
 
-def explain(
-    error: Exception, route: Route, watcher: Watcher, trust: Trust, offer: Offer, *, tunnelled: bool
-) -> TransportError:
+def explain(error: Exception, route: Route, watcher: Watcher, trust: Trust, offer: Offer) -> TransportError:
     """The exception of a failed connection as a sentence. Never an authentication failure unless the server said so."""
     name, step = route.address.name, watcher.step + route.through
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
