@@ -20,7 +20,7 @@ class Unreach(StrEnum):
     HOST_KEY_UNKNOWN = "host key unknown"
     PROXY_FAILED = "jump host failed"
     CLOSED = "closed"
-    THROTTLED = "throttled"
+    DROPPED = "dropped before login"
     NO_SHELL = "no shell"
     NO_PYTHON = "no python"
     STATE_DIR = "state directory"
@@ -54,7 +54,7 @@ ADVICE: dict[Unreach, str] = {
     Unreach.HOST_KEY_UNKNOWN: "Log in once by hand with ssh and compare the fingerprint.",
     Unreach.PROXY_FAILED: "Log in to the jump host by hand with ssh.",
     Unreach.CLOSED: "Nothing to do at once: it is tried again. If it stays, read the host's sshd log.",
-    Unreach.THROTTLED: "Raise MaxStartups in the host's sshd_config, or wait: it is tried again.",
+    Unreach.DROPPED: "It is tried again. If it stays: MaxStartups in its sshd_config, fail2ban, or a firewall.",
     Unreach.NO_SHELL: "Give the account a login shell and remove a ForceCommand that hides it.",
     Unreach.NO_PYTHON: "Install Python 3.8 or newer on the host, or set python: in the inventory.",
     Unreach.STATE_DIR: "Free space in the state directory or set state_dir: to a local, writable path.",

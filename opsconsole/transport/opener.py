@@ -1,4 +1,4 @@
-"""Opens SSH sessions: one deadline over all steps, retries of throttled logins, shared jump hosts."""
+"""Opens SSH sessions: one deadline over all steps, retries of dropped logins, shared jump hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opsconsole.transport.resolve import CONFIG_FILES, Route, resolve
 from opsconsole.transport.session import Session
 from opsconsole.transport.ssh import Dialer, Watcher, deadline_error, open_session
 
-THROTTLED_TRIES = 12  # within the host's deadline
+DROPPED_TRIES = 12  # within the host's deadline
 RESERVED_DESCRIPTORS = 128  # for the database, the screen, agents and key files
 JUMP_KEEPALIVE_S = 5.0
 
@@ -98,12 +98,12 @@ async def dial_patiently(
     watcher, last = Watcher(), None
     try:
         async with asyncio.timeout_at(give_up_at):
-            for number in range(THROTTLED_TRIES):
+            for number in range(DROPPED_TRIES):
                 watcher = Watcher()
                 try:
                     return await dialer.dial(route, tunnel, watcher)
                 except TransportError as error:
-                    if error.kind != Unreach.THROTTLED:
+                    if error.kind != Unreach.DROPPED:
                         raise
                     last = error
                 await asyncio.sleep(random.uniform(0.05, min(0.2 * 2**number, 2.0)))

@@ -5,6 +5,7 @@ Every failure leaves as a TransportError that names the step, and the hop where 
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from opsconsole.transport.hostkeys import KnownHosts, KnownHostsStore, Trust, fi
 from opsconsole.transport.identity import Keyring, Offer
 from opsconsole.transport.resolve import Route
 from opsconsole.transport.session import Session
+
+HASHED_ON_LOOP = 200
 
 
 class Watcher(asyncssh.SSHClient):
@@ -60,7 +63,7 @@ class Dialer:
         watcher = watcher or Watcher()
         index = await self.hosts.index(route.known_hosts)
         offer = await self.keyring.offer(route.wanted)
-        trust = index.trust(route.alias, route.port)
+        trust = await _trust(index, route)
         try:
             return await asyncssh.connect(
                 host=route.address.address,
@@ -75,6 +78,13 @@ class Dialer:
             )
         except (OSError, asyncssh.Error, ValueError) as error:
             raise explain(error, route, watcher, trust, offer) from None
+
+
+async def _trust(index: KnownHosts, route: Route) -> Trust:
+    """What is known of the host. Many hashed names cost milliseconds: not on the loop."""
+    if len(index.hashed) > HASHED_ON_LOOP:
+        return await asyncio.to_thread(index.trust, route.alias, route.port)
+    return index.trust(route.alias, route.port)
 
 
 def trusted_keys(index: KnownHosts) -> Callable[[str, str, int | None], Any]:
@@ -112,7 +122,7 @@ def explain(error: Exception, route: Route, watcher: Watcher, trust: Trust, offe
     if isinstance(error, ConnectionRefusedError):
         return TransportError(name, step, f"{route.host} port {route.port}", Unreach.REFUSED)
     if isinstance(error, asyncssh.ConnectionLost | ConnectionError):
-        dropped = Unreach.THROTTLED if watcher.step.startswith("wait") else Unreach.CLOSED
+        dropped = Unreach.DROPPED if watcher.step.startswith("wait") else Unreach.CLOSED
         return TransportError(name, step, plain(str(error)) or "the connection was dropped", dropped)
     if isinstance(error, OSError):
         return _os_error(name, step, error)
@@ -121,7 +131,9 @@ def explain(error: Exception, route: Route, watcher: Watcher, trust: Trust, offe
 
 def _os_error(name: str, step: str, error: OSError) -> TransportError:
     kind = Unreach.NO_ROUTE
-    if error.errno in (errno.EMFILE, errno.ENFILE):
+    if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # asyncio's sum over several addresses of one name
+        kind = Unreach.REFUSED
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
         kind = Unreach.LOCAL_LIMIT
     elif error.errno == errno.ETIMEDOUT or isinstance(error, TimeoutError):
         kind = Unreach.TIMED_OUT

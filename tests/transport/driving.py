@@ -47,7 +47,7 @@ class Watched:
         """Waits for a fact; fails with the states when it does not come."""
         try:
             async with asyncio.timeout(within_s):
-                while not true():  # noqa: ASYNC110 - the facts are of many kinds, some in other processes
+                while not true():
                     await asyncio.sleep(0.01)
         except TimeoutError:
             states = {host: self.pool.status(host) for host in self.pool.hosts}

@@ -40,7 +40,7 @@ class FakeSession(asyncssh.SSHServerSession[bytes]):
 
     def _boot(self) -> None:
         nonce = re.search(rb"nonce=(\w+)", self._data)
-        if nonce is None or not self._data.endswith(b"\nexit\n"):
+        if nonce is None or not self._data.endswith(b"\nboot; exit\n"):
             return
         self._booted, self._data = True, b""
         boot = {"nonce": nonce[1].decode(), "home": "/", "uname": "Fake", "python": "/python3", "have": True}

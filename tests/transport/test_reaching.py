@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opsconsole.transport.errors import Unreach
+from opsconsole.transport.errors import TransportError, Unreach
 from opsconsole.transport.link import Connected, Disconnected, LinkState
 from tests.sshd import Hang, SshdFactory, free_port, make_key, next_address
 from tests.transport.driving import address_of, watching
@@ -180,7 +180,7 @@ async def test_max_startups_is_not_an_outage_and_no_failed_login(sshd_factory: S
     addresses = [address_of(host, name=f"gpu{n:03d}") for n in range(12)]
     async with watching(*addresses, known=[host]) as watched:
         await watched.until_live(within_s=30.0)
-        assert not [event for event in watched.of(Disconnected) if event.kind != Unreach.THROTTLED]
+        assert not [event for event in watched.of(Disconnected) if event.kind != Unreach.DROPPED]
 
 
 async def test_max_sessions_0_is_said(sshd_factory: SshdFactory) -> None:
@@ -219,6 +219,68 @@ async def test_a_failing_jump_host_is_named(sshd_factory: SshdFactory, hang: Han
         await watched.until_lost("silent-target", Unreach.TIMED_OUT)
         whats = [link._error.what for link in watched.pool._links.values() if link._error]
         assert any("through" in what for what in whats)
+
+
+async def test_a_frozen_jump_host_is_found_and_left(sshd_factory: SshdFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsconsole.transport.opener.JUMP_KEEPALIVE_S", 0.3)
+    bastion, host, direct = sshd_factory("bastion"), sshd_factory("gpu001"), sshd_factory("gpu002")
+    behind = address_of(host, jump=(f"{bastion.user}@{bastion.address}:{bastion.port}",), connect_timeout_s=2.0)
+    async with watching(behind, address_of(direct), known=[bastion, host, direct], interval_s=0.3) as watched:
+        await watched.until_live()
+        bastion.pause()
+        await watched.until(lambda: watched.pool.status("gpu001").state == LinkState.LOST, 6.0)
+        bastion.kill()
+        bastion.start()
+        await watched.until_live()
+        assert len(watched.of(Connected, "gpu002")) == 1
+
+
+async def test_a_server_that_drops_everybody_is_no_failed_login(sshd_factory: SshdFactory) -> None:
+    host = sshd_factory("gpu001")
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), next_address(), 0)
+    address, port = server.sockets[0].getsockname()
+    closing = address_of(host, address=address, port=port, connect_timeout_s=1.0)
+    async with watching(closing, known=[host]) as watched:
+        assert "MaxStartups" in await watched.until_lost("gpu001", Unreach.DROPPED)
+    server.close()
+
+
+async def test_a_slow_handshake_is_not_an_outage(sshd_factory: SshdFactory) -> None:
+    host = sshd_factory("gpu001")
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            await asyncio.sleep(0.3)
+            writer.write(data)
+        writer.close()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        onward_reader, onward = await asyncio.open_connection(host.address, host.port)
+        await asyncio.gather(pass_on(reader, onward), pass_on(onward_reader, writer), return_exceptions=True)
+
+    server = await asyncio.start_server(relay, next_address(), 0)
+    address, port = server.sockets[0].getsockname()
+    host.known_hosts.write_text(host.known_hosts_line.replace(f"[{host.address}]:{host.port}", f"[{address}]:{port}"))
+    async with watching(address_of(host, address=address, port=port), known=[host], interval_s=1.0) as watched:
+        await watched.until_live()
+        assert not watched.of(Disconnected)
+        await watched.until(lambda: (watched.pool.status("gpu001").rtt_s or 0) > 0.5)
+    server.close()
+
+
+async def test_a_request_cut_in_mid_flight_may_have_been_carried_out(sshd_factory: SshdFactory) -> None:
+    host = sshd_factory("gpu001")
+    async with watching(address_of(host), known=[host]) as watched:
+        await watched.until_live()
+        request = asyncio.create_task(watched.pool.request("gpu001", "never", 30.0))
+        await asyncio.sleep(0.1)
+        host.kill()
+        with pytest.raises(TransportError) as caught:
+            await request
+        assert caught.value.outcome_unknown and caught.value.kind == Unreach.CLOSED
+        with pytest.raises(TransportError) as caught:
+            await watched.pool.request("gpu001", "never", 30.0)
+        assert not caught.value.outcome_unknown  # it never left this machine
 
 
 async def test_replace_touches_only_what_changed(sshd_factory: SshdFactory) -> None:
