@@ -3,8 +3,8 @@
 The script is sent whole before anything else, because a shell may read its input in blocks (dash does): whatever
 followed it at once could be swallowed. The zipapp's bytes go only after the BOOT line asks for them, and Python reads
 exactly as many as there are. Other shells (bash) read byte by byte: what stood behind the line that starts all would
-be taken for data, so that line is the last. Names never reach the shell; the two paths that do are quoted. The first lines are empty
-commands, for an rc file that reads a line.
+be taken for data, so that line is the last. Names never reach the shell; the two paths that do are quoted. The first
+lines are empty commands, for an rc file that reads a line.
 """
 
 from __future__ import annotations

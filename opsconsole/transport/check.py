@@ -158,9 +158,7 @@ def clock_step(hello: dict[str, Any], answered_at_unix_s: float, rtt_s: float | 
 
 def disk_step(probe: dict[str, Any]) -> Step:
     """Free bytes of the file system that holds the state directory."""
-    host = probe.get("host") or {}
-    key = next((key for key in sorted(host) if key.endswith("free_bytes") and "memory" not in key), None)
-    free, why = value(host.get(key)) if key is not None else (None, "not reported")
+    free, why = value((probe.get("host") or {}).get("state_disk_free_bytes"))
     if not isinstance(free, int | float):
         return Step(StepName.DISK, Verdict.UNKNOWN, why)
     found = f"{free / (1 << 30):.1f} GiB free"

@@ -74,6 +74,6 @@ def test_the_clock_takes_half_the_round_trip_as_doubt() -> None:
 
 def test_unknown_readings_are_not_zero() -> None:
     assert driver_step({"driver": {"failed": "Driver/library version mismatch"}}).found.startswith("Driver/library")
-    assert disk_step({"host": {"state_dir_free_bytes": {"denied": "no"}}}).verdict == Verdict.UNKNOWN
-    assert disk_step({"host": {"state_dir_free_bytes": {"v": 5}}}).verdict == Verdict.WARN
+    assert disk_step({"host": {"state_disk_free_bytes": {"denied": "no"}}}).verdict == Verdict.UNKNOWN
+    assert disk_step({"host": {"state_disk_free_bytes": {"v": 5}}}).verdict == Verdict.WARN
     assert gpu_step({"gpus": [1, 2]}, 2).verdict == Verdict.OK
