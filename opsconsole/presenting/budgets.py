@@ -1,0 +1,97 @@
+"""The budget tree: owed, got, balance, rank, and what runs and waits below each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.text import bar, clean, gpu_hours, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.fairshare import Standings, depth_first
+from scheduler_core.ids import BudgetId
+from scheduler_core.state import ClusterState
+from scheduler_core.units import GPU_HOUR, WEIGHT
+from scheduler_core.workload import WorkloadPhase
+
+COLUMNS = (
+    Column("BUDGET", 20, grow=True),
+    Column("WEIGHT", 6, right=True, from_width=90),
+    Column("OWED", 7, right=True),
+    Column("GOT", 7, right=True),
+    Column("BALANCE", 16),
+    Column("RANK", 4, right=True),
+    Column("RUNNING", 7, right=True),
+    Column("UNALLOCATED", 11, right=True, from_width=100),
+    Column("WAITING", 7, right=True),
+    Column("P90 WAIT", 8, right=True, from_width=110),
+)
+
+
+def waiting_by_budget(state: ClusterState) -> tuple[Counter[BudgetId], dict[BudgetId, list[int]]]:
+    """GPUs wanted and spans waited (ms), per budget with all below it."""
+    wanted: Counter[BudgetId] = Counter()
+    waits: dict[BudgetId, list[int]] = {}
+    for record in state.workloads.values():
+        if record.phase is WorkloadPhase.WAITING:
+            for budget in state.budgets.chains[record.workload.budget]:
+                wanted[budget] += record.workload.gpus
+                waits.setdefault(budget, []).append(state.now - record.workload.submitted_at)
+    return wanted, waits
+
+
+def running_by_budget(state: ClusterState) -> tuple[Counter[BudgetId], Counter[BudgetId]]:
+    """GPUs held by allocated and by unallocated runs."""
+    allocated: Counter[BudgetId] = Counter()
+    free: Counter[BudgetId] = Counter()
+    for run in state.runs.values():
+        for budget in state.budgets.chains[run.budget]:
+            (allocated if run.allocated else free)[budget] += run.gpus
+    return allocated, free
+
+
+def p90(values: list[int]) -> int | None:
+    """The ninth decile, by rank; None of nothing."""
+    return sorted(values)[(len(values) * 9 - 1) // 10] if values else None
+
+
+def budgets_table(view: ClusterView) -> TableView:
+    state = view.state
+    state.index.expire(state.now)
+    standings = Standings(state)
+    wanted, waits = waiting_by_budget(state)
+    allocated, free = running_by_budget(state)
+    rows = []
+    for budget, rank in depth_first(standings):
+        b, balance = state.budgets.by_id[budget], standings.balance(budget)
+        owed, got = int(standings.entitlement(budget)), standings.usage(budget)
+        depth = len(state.budgets.chains[budget]) - 1
+        over = balance is not None and balance >= 1
+        text = "no share" if balance is None else f"{float(balance):5.2f} {bar(float(balance))}"
+        longest = p90(waits.get(budget, []))
+        cells = (
+            Cell("  " * depth + clean(b.name, 60)),
+            Cell(f"{b.weight / WEIGHT:g}"),
+            Cell(gpu_hours(owed)),
+            Cell(gpu_hours(got)),
+            Cell(text, "warn" if over else ""),
+            Cell(str(rank)),
+            Cell(str(allocated[budget])),
+            Cell(str(free[budget]), "dim" if not free[budget] else ""),
+            Cell(str(wanted[budget])),
+            Cell(span(longest) if longest is not None else "–", "dim" if longest is None else ""),
+        )
+        data = {
+            "budget": state.budgets.paths[budget],
+            "weight": b.weight / WEIGHT,
+            "owed_gpu_h": round(owed / GPU_HOUR, 3),
+            "got_gpu_h": round(got / GPU_HOUR, 3),
+            "balance": None if balance is None else float(balance),
+            "rank": rank,
+            "running_gpus": allocated[budget],
+            "unallocated_gpus": free[budget],
+            "waiting_gpus": wanted[budget],
+            "p90_wait_s": None if longest is None else longest / 1000,
+            "max_gpus": b.max_gpus,
+        }
+        rows.append(Row(budget, cells, data))
+    return TableView("Budgets", COLUMNS, tuple(rows), "no budgets")

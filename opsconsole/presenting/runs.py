@@ -1,0 +1,111 @@
+"""Runs: what holds GPUs now, and what has."""
+
+from __future__ import annotations
+
+from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.text import bar, clean, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.state import Run
+
+COLUMNS = (
+    Column("RUN", 20),
+    Column("BUDGET", 14),
+    Column("OWNER", 8, from_width=90),
+    Column("GPUS", 4, right=True),
+    Column("HOSTS", 16, grow=True),
+    Column("RAN / MIN", 16, right=True),
+    Column("CONTRACT", 24),
+)
+
+
+def contract_word(run: Run, now: int) -> Cell:
+    """Where the run stands with its min runtime."""
+    if run.stop is not None:
+        return Cell(f"stopping: {run.stop.cause.value}", "warn")
+    if run.started_at is None:
+        return Cell("starting", "accent")
+    if not run.allocated:
+        return Cell("unallocated", "dim")
+    if run.protected(now):
+        left = run.started_at + run.min_runtime_ms - now
+        done = (now - run.started_at) / run.min_runtime_ms
+        return Cell(f"{bar(done)} {span(left)} left", "good")
+    return Cell("interruptible", "")
+
+
+def runs_table(view: ClusterView, finished: bool = False) -> TableView:
+    rows = [_row(view, run) for run in sorted(view.state.runs.values(), key=lambda r: (r.placed_at, r.id))]
+    if finished:
+        rows += _finished(view)
+    return TableView("Runs", COLUMNS, tuple(rows), "nothing runs")
+
+
+def _row(view: ClusterView, run: Run) -> Row:
+    state = view.state
+    w = state.workloads[run.workload].workload
+    ran = None if run.started_at is None else state.now - run.started_at
+    hosts = {name: m.slots.bit_count() for name, m in run.members.items() if not m.phase.gone}
+    word = contract_word(run, state.now)
+    cells = (
+        Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
+        Cell(clean(state.budgets.paths[run.budget], 60)),
+        Cell(clean(w.owner, 30)),
+        Cell(str(run.gpus)),
+        Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items())),
+        Cell(f"{span(ran)} / {span(run.min_runtime_ms)}"),
+        word,
+    )
+    data = {
+        "run": run.id,
+        "workload": w.id,
+        "name": w.name,
+        "budget": state.budgets.paths[run.budget],
+        "owner": w.owner,
+        "gpus": run.gpus,
+        "hosts": hosts,
+        "ran_s": None if ran is None else ran / 1000,
+        "min_runtime_s": run.min_runtime_ms / 1000,
+        "protected": run.protected(state.now),
+        "stopping": run.stop.cause.value if run.stop else None,
+        "outcome": None,
+    }
+    return Row(run.id, cells, data)
+
+
+def _finished(view: ClusterView) -> list[Row]:
+    found = []
+    for record in view.state.workloads.values():
+        w = record.workload
+        for attempt in record.attempts:
+            ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
+            hosts = {m.host: m.gpus for m in attempt.members}
+            reason = f": {clean(attempt.stop.reason)}" if attempt.stop else ""
+            cells = (
+                Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
+                Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
+                Cell(clean(w.owner, 30), "dim"),
+                Cell(str(w.gpus), "dim"),
+                Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items()), "dim"),
+                Cell(f"{span(ran)} / {span(w.min_runtime_ms)}", "dim"),
+                Cell(f"{attempt.outcome}{reason}", "dim"),
+            )
+            data = {
+                "run": attempt.run,
+                "workload": w.id,
+                "name": w.name,
+                "budget": view.state.budgets.paths.get(w.budget, w.budget),
+                "owner": w.owner,
+                "gpus": w.gpus,
+                "hosts": hosts,
+                "ran_s": None if ran is None else ran / 1000,
+                "min_runtime_s": w.min_runtime_ms / 1000,
+                "protected": False,
+                "stopping": None,
+                "outcome": attempt.outcome,
+                "exit_code": attempt.exit_code,
+                "signal": attempt.signal,
+                "why": attempt.stop.reason if attempt.stop else "",
+            }
+            found.append(Row(attempt.run, cells, data))
+    return found

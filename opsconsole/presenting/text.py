@@ -1,0 +1,71 @@
+"""Text for people. Foreign text (names, reasons, log lines) is data: cleaned here before anything shows it."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+
+from rich.cells import cell_len, set_cell_size
+
+from scheduler_core.units import GPU_HOUR
+
+MOST = 300
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def clean(text: str, most: int = MOST) -> str:
+    """One line without control characters, escapes or direction overrides, of limited length."""
+    shown = "".join(" " if c in "\n\t\r" else "" if unicodedata.category(c) in _HIDDEN else c for c in text[: most * 2])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def fit(text: str, width: int, right: bool = False) -> str:
+    """Exactly `width` terminal cells: padded, or cut with an ellipsis. Wide characters count as two."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…" if width > 1 else "…"
+    return " " * (width - length) + text if right else text + " " * (width - length)
+
+
+def span(ms: int | None) -> str:
+    """At most two units: 41s, 12m03, 6h12, 3d04h; unknown is a question mark."""
+    if ms is None:
+        return "?"
+    s = max(0, ms) // 1000
+    if s < 60:
+        return f"{s}s"
+    if s < 3600:
+        return f"{s // 60}m{s % 60:02}"
+    if s < 86_400:
+        return f"{s // 3600}h{s % 3600 // 60:02}"
+    return f"{s // 86_400}d{s % 86_400 // 3600:02}h"
+
+
+def clock(wall_ms: int) -> str:
+    """Time of day in the reader's zone."""
+    return datetime.fromtimestamp(wall_ms / 1000).strftime("%H:%M:%S")
+
+
+def day_clock(wall_ms: int, now_ms: int) -> str:
+    """Time of day, with the day where it is not within 20 hours."""
+    at = datetime.fromtimestamp(wall_ms / 1000)
+    return at.strftime("%H:%M") if abs(wall_ms - now_ms) < 20 * 3_600_000 else at.strftime("%a %d %H:%M")
+
+
+def gpu_hours(amount: int) -> str:
+    """GPU-thousandths x ms as GPU-hours, short."""
+    hours = amount / GPU_HOUR
+    if hours >= 10_000:
+        return f"{hours / 1000:.0f}k"
+    if hours >= 1000:
+        return f"{hours / 1000:.1f}k"
+    return f"{hours:.0f}" if hours >= 10 else f"{hours:.1f}"
+
+
+def bar(fraction: float, width: int = 8) -> str:
+    """A bar of eighths; over 1 it is full."""
+    eighths = round(max(0.0, min(1.0, fraction)) * width * 8)
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width)

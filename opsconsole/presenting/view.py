@@ -1,0 +1,55 @@
+"""What a screen is drawn from: the state of a cluster with the age and source of every fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """How a host is reached, and its newest probe. `age_s` is that probe's age; None: there is none."""
+
+    link: str  # live, late, lost, connecting, never seen; "" where only the store is known
+    why: str = ""
+    age_s: float | None = None
+    rtt_s: float | None = None
+    probe: Mapping[str, Any] | None = None
+    kernel: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the timeline: a journalled observation or decision, and when people saw it."""
+
+    seq: int
+    wall_ms: int
+    kind: str
+    event: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Immutable but for `state`, which belongs to the engine: read it, never change it."""
+
+    cluster: str
+    state: ClusterState
+    wall_ms: int
+    hosts: Mapping[str, HostFacts]
+    leader: str  # "this console", "serve at head pid 12", "nobody"
+    leading: bool
+    lag_s: float = 0.0  # how old a follower's picture is
+    interval_s: float = 2.0
+    alarms: Mapping[str, str] = field(default_factory=dict)
+    happenings: Sequence[Happening] = ()
+    version: int = 0
+
+    def wall(self, at_ms: int) -> int:
+        """Cluster time as wall time, for people."""
+        return self.wall_ms + (at_ms - self.state.now)
+
+    def facts(self, host: str) -> HostFacts:
+        return self.hosts.get(host, HostFacts("never seen"))
