@@ -20,6 +20,10 @@ class LineCounts:
     overlong: int = 0
     undecodable: int = 0
 
+    @property
+    def bad(self) -> int:
+        return self.overlong + self.undecodable
+
 
 class LineReader:
     """Cuts a stream into lines of at most `MAX_LINE_BYTES`; holds no more than that, skips longer ones."""

@@ -49,6 +49,7 @@ class LinkStatus:
     rtt_s: float | None
     attempts: int  # failed ones since it was live
     last_line_at: float | None
+    bad_lines: int = 0  # overlong or no JSON, in this session
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Connected:
     host: str
     boot: Boot
     hello: dict[str, Any]
+    noise: str = ""  # what the login printed before the agent spoke: harmless, worth a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class HostLink:
             rtt_s=session.rtt_s if session is not None else self._rtt_s,
             attempts=self._failures,
             last_line_at=last,
+            bad_lines=session.counts.bad if session is not None else 0,
         )
 
     def _kind(self) -> Unreach | None:
@@ -251,7 +254,7 @@ class HostLink:
         assert session.boot is not None
         self._state, self._error, self._since = LinkState.LIVE, None, self._now()
         session.expect_every(self._interval_s)
-        self.context.emit(Connected(self.address.name, session.boot, hello))
+        self.context.emit(Connected(self.address.name, session.boot, hello, session.noise.text()))
 
     def _lose(self, error: TransportError) -> None:
         was_live = self._state == LinkState.LIVE

@@ -121,6 +121,9 @@ def explain(error: Exception, route: Route, watcher: Watcher, trust: Trust, offe
         return TransportError(name, step, f"{route.host}: {error.strerror}", Unreach.DNS)
     if isinstance(error, ConnectionRefusedError):
         return TransportError(name, step, f"{route.host} port {route.port}", Unreach.REFUSED)
+    if route.options.proxy_command and watcher.step.startswith("wait"):
+        command = plain(" ".join(route.options.proxy_command))
+        return TransportError(name, step, f"ProxyCommand {command}: {plain(str(error))}", Unreach.PROXY_FAILED)
     if isinstance(error, asyncssh.ConnectionLost | ConnectionError):
         dropped = Unreach.DROPPED if watcher.step.startswith("wait") else Unreach.CLOSED
         return TransportError(name, step, plain(str(error)) or "the connection was dropped", dropped)

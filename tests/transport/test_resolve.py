@@ -144,6 +144,22 @@ async def test_a_host_that_only_the_configuration_knows(sshd_factory: SshdFactor
         await watched.until_live()
 
 
+@pytest.mark.sshd
+async def test_a_proxy_command_works_and_its_failure_is_named(sshd_factory: SshdFactory, tmp_path: Path) -> None:
+    gate, host = sshd_factory("gate"), sshd_factory("gpu001")
+    config = tmp_path / "config"
+    through = f"ssh -F none -i {gate.key} -o UserKnownHostsFile={gate.known_hosts} -p {gate.port}"
+    config.write_text(
+        f"Host good\n ProxyCommand {through} -W %h:%p {gate.user}@{gate.address}\n"
+        f"Host bad\n ProxyCommand false\n"
+        f"Host *\n HostName {host.address}\n"
+    )
+    addresses = [address_of(host, name=name, address=name) for name in ("good", "bad")]
+    async with watching(*addresses, known=[host], ssh_config=(str(config),)) as watched:
+        await watched.until_live("good")
+        assert "ProxyCommand false" in await watched.until_lost("bad", Unreach.PROXY_FAILED)
+
+
 def sign(authority: Path, public: Path, *options: str) -> None:
     """A certificate beside `public`."""
     subprocess.run(["ssh-keygen", "-q", "-s", str(authority), "-I", "test", *options, str(public)], check=True)
