@@ -156,13 +156,13 @@ class Runtime:
             try:
                 self.follow()
                 self.followed_at = time.monotonic()
-                self._read_readings()
+                self.read_readings()
                 self.alarm("store", "")
             except StoreError as error:
                 self.alarm("store", f"cannot follow: {error.args[0]}")
             await asyncio.sleep(POLL_S)
 
-    def _read_readings(self) -> None:
+    def read_readings(self) -> None:
         """The newest readings, as the leader left them in the store; their age counts from when they were read."""
         for host, (wall_ms, body) in self.store.readings().items():
             reading = self.sensing.of(host)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Exit status 0, 1 for failure, 2 for usage and input, 130 for Ctrl-C; no traceback reaches a user."""
+    """Runs one command. Exit status 0, 1 for failure, 2 for usage and input, 130 for Ctrl-C; never a traceback."""
     from opsconsole.cli.parser import build_parser, runner
     from opsconsole.errors import OpsConsoleError
 

@@ -16,7 +16,7 @@ example:
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="opsconsole",
-        description="Budgets, min-runtime contracts and drains for research GPU clusters. Without a command: the console.",
+        description="Budgets, min-runtime contracts and drains for GPU clusters. Without a command: the console.",
     )
     parser.add_argument("--version", action="version", version=_version())
     _cluster_options(parser)

@@ -230,9 +230,9 @@ class _InventoryReader:
         for i, node in enumerate(source.sequence(top.get("clusters"), "clusters")):
             place = f"clusters[{i}]"
             entries = source.mapping(node, place, CLUSTER_FIELDS)
-            name = read_name(source, entries.get("name"), f"{place}.name", node)
-            if name is not None:
-                clusters.append(self._cluster(entries, f"{place}.", name, shared_policy=top.get("policy")))
+            cluster_name = read_name(source, entries.get("name"), f"{place}.name", node)
+            if cluster_name is not None:
+                clusters.append(self._cluster(entries, f"{place}.", cluster_name, shared_policy=top.get("policy")))
         clusters = self._add_shared_hosts(top.get("hosts"), clusters)
         if len({c.name for c in clusters}) != len(clusters):
             source.fail(top["clusters"], "clusters", "two clusters share a name", "rename one")

@@ -1,0 +1,116 @@
+"""Commands that only look: they fold the journal as any follower does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+from rich.console import Console
+from rich.text import Text
+
+from opsconsole.cli.tables import print_json, print_table
+from opsconsole.cli.wiring import Place, view_of
+from opsconsole.config.snapshot_out import write_snapshot
+from opsconsole.config.units import parse_span_ms
+from opsconsole.errors import UsageError
+from opsconsole.presenting.budgets import budgets_table
+from opsconsole.presenting.explaining import explain_anything
+from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.queue import queue_table
+from opsconsole.presenting.rows import TableView
+from opsconsole.presenting.runs import runs_table
+from opsconsole.presenting.timeline import happening_row
+from opsconsole.presenting.view import ClusterView, Happening
+from opsconsole.runtime import Runtime
+
+FOLLOW_S = 0.3
+
+
+def look(args: argparse.Namespace) -> tuple[Runtime, ClusterView]:
+    """The cluster as the journal has it now, with the newest readings."""
+    runtime = Place.of(args).follower()
+    runtime.follow()
+    runtime.read_readings()
+    runtime.state.now = max(runtime.state.now, runtime.clock.now())
+    return runtime, view_of(runtime)
+
+
+def _show(args: argparse.Namespace, table: TableView, view: ClusterView) -> int:
+    if args.json:
+        print_json(table.rows)
+        return 0
+    print_table(table)
+    if view.leader == "nobody":
+        print("Nobody leads this cluster: nothing changes until somebody does (opsconsole serve).", file=sys.stderr)
+    return 0
+
+
+def queue(args: argparse.Namespace) -> int:
+    _, view = look(args)
+    return _show(args, queue_table(view), view)
+
+
+def hosts(args: argparse.Namespace) -> int:
+    _, view = look(args)
+    return _show(args, hosts_table(view), view)
+
+
+def budgets(args: argparse.Namespace) -> int:
+    _, view = look(args)
+    return _show(args, budgets_table(view), view)
+
+
+def runs(args: argparse.Namespace) -> int:
+    _, view = look(args)
+    return _show(args, runs_table(view, finished=args.all), view)
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Why a workload waits or was stopped, where a budget or a host stands."""
+    _, view = look(args)
+    lines = explain_anything(view, args.id)
+    if lines is None:
+        raise UsageError(f"nothing is called {args.id!r}: neither a workload, a run, a budget nor a host")
+    if args.json:
+        print(json.dumps({"id": args.id, "lines": lines}, indent=2))
+    else:
+        for line in lines:
+            Console().print(Text(line))
+    return 0
+
+
+def events(args: argparse.Namespace) -> int:
+    """What happened, oldest first; with -f as it happens."""
+    try:
+        since_ms = parse_span_ms(args.since)
+    except ValueError as error:
+        raise UsageError(f"--since: {error}") from error
+    store = Place.of(args).open_store(read_only=True)
+    last = store.last_seq()
+    for event in store.since(time.time_ns() // 1_000_000 - since_ms):
+        _print_event(args, Happening(event.seq, event.wall_ms, event.kind, event.value))
+    while args.follow:
+        for event in store.tail(last):
+            last = event.seq
+            if event.role != "command" and event.kind not in ("PassDone", "InventoryLoaded"):
+                _print_event(args, Happening(event.seq, event.wall_ms, event.kind, event.value))
+        time.sleep(FOLLOW_S)
+    return 0
+
+
+def _print_event(args: argparse.Namespace, happening: Happening) -> None:
+    row = happening_row(happening)
+    if args.json:
+        print(json.dumps(row.data), flush=True)
+    else:
+        when, source, what = (cell.text for cell in row.cells)
+        print(f"{when}  {source:9}  {what}", flush=True)
+
+
+def snapshot(args: argparse.Namespace) -> int:
+    """The live state as the file that `opsconsole plan` reads."""
+    runtime, _ = look(args)
+    sys.stdout.write(write_snapshot(runtime.state))
+    return 0

@@ -1,0 +1,100 @@
+"""`opsconsole logs`: the output of a run, read from its host on a connection of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import sys
+
+from opsconsole.cli.asking import look
+from opsconsole.cli.serve import print_nothing
+from opsconsole.cli.wiring import Place
+from opsconsole.errors import OpsConsoleError, UsageError
+from opsconsole.presenting.view import ClusterView
+from opsconsole.transport.pool import HostPool
+from scheduler_core.ids import RunId, WorkloadId
+
+CHUNK = 256 * 1024
+POLL_S = 0.5
+CONNECT_S = 15.0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 1 where the host cannot be asked."""
+    runtime, view = look(args)
+    token, hosts = find_run(view, args.id)
+    host = args.host or hosts[0]
+    if host not in hosts:
+        raise UsageError(f"{token} has no member on {host}; choose one of {', '.join(hosts)}")
+    identity = {"store": runtime.store.id, "epoch": runtime.store.lease().epoch, "interval_s": 60}
+    return asyncio.run(_read(args, token, host, identity))
+
+
+def find_run(view: ClusterView, name: str) -> tuple[str, list[str]]:
+    """The named run, or the newest of the named workload, with its hosts in rank order. Raises UsageError."""
+    state = view.state
+    if (live := state.runs.get(RunId(name))) is not None:
+        return live.id, list(live.members)
+    wid = WorkloadId(name if WorkloadId(name) in state.workloads else name.rpartition("~")[0])
+    record = state.workloads.get(wid)
+    if record is None:
+        raise UsageError(f"no workload or run {name!r}", advice="opsconsole runs --all lists them")
+    if record.run is not None and name == wid:
+        return record.run, list(state.runs[record.run].members)
+    for attempt in reversed(record.attempts):
+        if name in (wid, attempt.run):
+            return attempt.run, [member.host for member in attempt.members]
+    raise UsageError(f"{name} has not run yet", advice=f"opsconsole explain {name} tells why")
+
+
+async def _read(args: argparse.Namespace, token: str, host: str, identity: dict[str, object]) -> int:
+    place = Place.of(args)
+    addresses = [a for a in place.addresses() if a.name == host]
+    if not addresses:
+        raise OpsConsoleError(f"{host} is no longer in the inventory")
+    pool = HostPool(addresses, place.pool_options(lambda name: identity), print_nothing)
+    pool.start()
+    try:
+        await _connected(pool, host)
+        await _copy(args, pool, host, token)
+    finally:
+        await pool.aclose()
+    return 0
+
+
+async def _connected(pool: HostPool, host: str) -> None:
+    for _ in range(int(CONNECT_S / 0.05)):
+        status = pool.status(host)
+        if status.state in ("live", "late"):
+            return
+        if status.attempts:
+            break
+        await asyncio.sleep(0.05)
+    status = pool.status(host)
+    raise OpsConsoleError(f"{host} cannot be asked: {status.why or 'timed out'}", advice=status.advice)
+
+
+async def _copy(args: argparse.Namespace, pool: HostPool, host: str, token: str) -> None:
+    """To the standard output until the end, or until what there is has been read."""
+    offset = await _first_offset(args, pool, host, token)
+    while True:
+        answer = await pool.request(host, "log", 15.0, token=token, offset=offset, max_bytes=CHUNK)
+        if not answer.get("ok"):
+            raise OpsConsoleError(f"{host} has no output of {token}: {answer.get('message', '')}")
+        sys.stdout.buffer.write(base64.b64decode(answer["data"]))
+        sys.stdout.buffer.flush()
+        moved, offset = int(answer["offset"]) > offset, int(answer["offset"])
+        if moved and offset < int(answer["size"]):
+            continue
+        if not args.follow or answer["ended"]:
+            return
+        await asyncio.sleep(POLL_S)
+
+
+async def _first_offset(args: argparse.Namespace, pool: HostPool, host: str, token: str) -> int:
+    if args.tail is None:
+        return 0
+    answer = await pool.request(host, "log", 15.0, token=token, offset=0, max_bytes=1)
+    size, tail = int(answer.get("size") or 0), int(args.tail)
+    return max(0, size - tail)

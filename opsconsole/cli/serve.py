@@ -1,0 +1,122 @@
+"""Leading without a screen, and taking hosts over from another store."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from opsconsole.cli.wiring import Place
+from opsconsole.errors import OpsConsoleError, UsageError
+from opsconsole.presenting.sentences import sentence
+from opsconsole.runtime import LeadPlan, Runtime
+from scheduler_core.decisions import PassDone
+
+STANDBY_S = 1.0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Leads until SIGTERM, SIGINT or SIGHUP, or until another leader takes over (exit status 1)."""
+    return asyncio.run(_serve(args))
+
+
+async def _serve(args: argparse.Namespace) -> int:
+    runtime = Place.of(args).leader()
+    stop = asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+    leading = asyncio.create_task(_lead(args, runtime))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({leading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if not leading.done():
+        leading.cancel()
+    stopping.cancel()
+    try:
+        await leading
+    except asyncio.CancelledError:
+        print("no longer leading; runs go on by themselves", file=sys.stderr)
+    return 0
+
+
+async def _lead(args: argparse.Namespace, runtime: Runtime) -> None:
+    if args.standby:
+        while runtime.store.lease().live:
+            await asyncio.sleep(STANDBY_S)
+
+    async def confirm(plan: LeadPlan) -> bool:
+        print_lead_plan(plan)
+        if args.dry_run:
+            return False
+        if args.yes or args.standby or not sys.stdin.isatty():
+            return True
+        answer = await asyncio.to_thread(input, "Lead this cluster? Type yes: ")
+        return answer.strip() == "yes"
+
+    try:
+        await runtime.lead("serve", confirm)
+    except OpsConsoleError:
+        if args.dry_run:
+            return
+        raise
+
+
+def print_lead_plan(plan: LeadPlan) -> None:
+    """What leading would do at once."""
+    print(f"{plan.live_runs} runs go on.", flush=True)
+    if plan.silent:
+        print(f"No answer from {', '.join(plan.silent)}: what runs there is left alone.", flush=True)
+    for decision in plan.decisions:
+        if not isinstance(decision, PassDone):
+            print(f"would do: {sentence(decision)}", flush=True)
+
+
+def adopt(args: argparse.Namespace) -> int:
+    """Tells hosts that they belong to this store from now on, after listing what lives there."""
+    return asyncio.run(_adopt(args))
+
+
+async def _adopt(args: argparse.Namespace) -> int:
+    from opsconsole.transport.pool import HostPool
+
+    place = Place.of(args)
+    store = place.open_store()
+    unknown = [h for h in args.hosts if h not in {host.name for host in place.cluster.hosts}]
+    if unknown:
+        raise UsageError(f"no host {', '.join(unknown)} in the inventory")
+    names = args.hosts or [host.name for host in place.cluster.hosts]
+    if not args.yes and not args.dry_run:
+        raise UsageError("taking hosts over needs --yes", advice="--dry-run lists their live runs")
+    identity = {"store": store.id, "epoch": store.lease().epoch}
+    pool = HostPool(
+        [a for a in place.addresses() if a.name in names],
+        place.pool_options(lambda host: {**identity, "interval_s": 2}),
+        print_nothing,
+    )
+    pool.start()
+    try:
+        for name in names:
+            await _adopt_one(pool, name, identity, args.dry_run)
+    finally:
+        await pool.aclose()
+    return 0
+
+
+async def _adopt_one(pool: object, name: str, identity: dict[str, object], dry_run: bool) -> None:
+    from opsconsole.transport.pool import HostPool
+
+    assert isinstance(pool, HostPool)
+    for _ in range(100):
+        if pool.status(name).state in ("live", "late"):
+            break
+        await asyncio.sleep(0.2)
+    answer = await pool.request(name, "list", 10.0)
+    live = [run["token"] for run in answer.get("runs", []) if run.get("phase") not in ("released", "never_started")]
+    print(f"{name}: {len(live)} live runs{': ' + ', '.join(live) if live else ''}")
+    if not dry_run:
+        await pool.request(name, "adopt", 10.0, **identity)
+        print(f"{name}: belongs to this store now")
+
+
+def print_nothing(event: object) -> None:
+    """Events do not matter here."""

@@ -1,0 +1,132 @@
+"""Explanations in sentences that a researcher understands without knowing the algorithm."""
+
+from __future__ import annotations
+
+from opsconsole.presenting.hosts import problems
+from opsconsole.presenting.text import clean, day_clock, gpu_hours, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.drain import eta
+from scheduler_core.explain import Explainer
+from scheduler_core.fairshare import Standings
+from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.state import Attempt, Run, WorkloadRecord
+from scheduler_core.workload import WorkloadPhase
+
+
+def explain_anything(view: ClusterView, name: str) -> list[str] | None:
+    """A workload, a run, a budget's path or a host; None where nothing has that name."""
+    state = view.state
+    if (record := state.workloads.get(WorkloadId(name))) is not None:
+        return explain_workload(view, record)
+    if (run := state.runs.get(RunId(name))) is not None:
+        return explain_workload(view, state.workloads[run.workload])
+    if (record := state.workloads.get(WorkloadId(name.rpartition("~")[0]))) is not None:
+        return explain_workload(view, record)
+    if (budget := state.budgets.by_path.get(name)) is not None:
+        return explain_budget(view, budget)
+    if HostName(name) in state.hosts:
+        return explain_host(view, HostName(name))
+    return None
+
+
+def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
+    """Where it stands, why, and what became of its earlier runs."""
+    state, w = view.state, record.workload
+    contract = (
+        f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated: free of charge, never protected"
+    )
+    lines = [
+        clean(
+            f"{w.id} ({w.name or 'no name'}) of {w.owner or 'nobody'}, {state.budgets.paths[w.budget]}: {w.gpus} GPUs, {contract}"
+        )
+    ]
+    if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
+        hold = Explainer(state).hold(record)
+        until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
+        lines.append(clean(f"It waits: {hold.text}{until}."))
+    elif record.run is not None:
+        lines += _live(view, state.runs[record.run])
+    else:
+        lines.append(f"It has ended: {record.outcome.value if record.outcome else 'unknown'}.")
+    return lines + [_attempt(attempt) for attempt in record.attempts]
+
+
+def _live(view: ClusterView, run: Run) -> list[str]:
+    state = view.state
+    hosts = ", ".join(f"{name} ({m.slots.bit_count()} GPUs, {m.phase.value})" for name, m in run.members.items())
+    lines = [f"{run.id} holds {hosts}."]
+    if run.stop is not None:
+        lines.append(clean(f"It is being stopped: {run.stop.reason}."))
+    elif run.started_at is None:
+        lines.append("It is starting; its protection counts from the start of its last member.")
+    elif run.protected(state.now):
+        left = run.started_at + run.min_runtime_ms - state.now
+        lines.append(f"It is protected for another {span(left)}: nothing that the scheduler decides stops it before.")
+    else:
+        lines.append(
+            "It is past its min runtime and goes on until it ends or somebody with a better claim needs its GPUs."
+        )
+    return lines
+
+
+def _attempt(attempt: Attempt) -> str:
+    how = f"exit status {attempt.exit_code}" if attempt.exit_code is not None else f"signal {attempt.signal}"
+    known = how if attempt.exit_code is not None or attempt.signal is not None else "exit unknown"
+    why = f"; stopped: {attempt.stop.reason}" if attempt.stop else ""
+    return clean(f"{attempt.run} ended as {attempt.outcome} ({known}){why}.")
+
+
+def explain_budget(view: ClusterView, budget: BudgetId) -> list[str]:
+    """Its share, what it has got, and where it stands at each level."""
+    state = view.state
+    state.index.expire(state.now)
+    standings = Standings(state)
+    tree = state.budgets
+    owed, got = int(standings.entitlement(budget)), standings.usage(budget)
+    share = float(tree.fractions[budget])
+    lines = [
+        f"{tree.paths[budget]} is guaranteed {share:.1%} of the cluster: {gpu_hours(owed)} GPU-h in {span(standings.lookback)}.",
+        f"It has got {gpu_hours(got)} GPU-h and has {gpu_hours(standings.committed(budget))} GPU-h promised to runs.",
+    ]
+    for level in reversed(tree.chains[budget]):
+        siblings = standings.by_standing(tree.children[tree.by_id[level].parent])
+        rank = siblings.index(level)
+        if rank:
+            ahead = siblings[rank - 1]
+            lines.append(
+                f"{tree.paths[level]} stands behind {tree.paths[ahead]}: it has got {_balance(standings, level)} "
+                f"of its share, {tree.paths[ahead]} {_balance(standings, ahead)} (what is promised counts too)."
+            )
+        else:
+            lines.append(f"{tree.paths[level]} stands first among its siblings at {_balance(standings, level)}.")
+    return [clean(line) for line in lines]
+
+
+def _balance(standings: Standings, budget: BudgetId) -> str:
+    owed = standings.entitlement(budget)
+    return f"{float(standings.charged(budget) / owed):.2f}" if owed else "no share"
+
+
+def explain_host(view: ClusterView, name: HostName) -> list[str]:
+    """Its state and by whom, how it is reached, what is wrong, and when a drain ends."""
+    record = view.state.hosts[name]
+    facts = view.facts(name)
+    by = f", by {record.by.actor}: {record.by.reason}" if record.by else ""
+    lines = [
+        f"{name} is {record.state.value.replace('_', ' ')}{by}; it is {record.reach.value.replace('_', ' ')}"
+        + (f" ({record.unreachable_why})" if record.unreachable_why else ""),
+        f"{record.held.bit_count()} of {record.host.gpus} GPUs are held, {record.free.bit_count()} are free"
+        + (f", {record.leaked.bit_count()} leaked" if record.leaked else ""),
+    ]
+    if record.foreign:
+        lines.append(f"Foreign processes are on {record.foreign.bit_count()} of its GPUs.")
+    if facts.probe is None:
+        lines.append("There are no readings of it: nothing is known of its health.")
+    else:
+        lines += [f"{problem}." for problem in problems(record, facts)]
+    drain = view.state.drains.get(record.drain) if record.drain else None
+    if drain is not None and not drain.ended:
+        at = eta(view.state, drain)
+        when = day_clock(view.wall(at), view.wall_ms) if at is not None else "nobody can say when: it cannot be asked"
+        lines.append(f"Its drain by {drain.by.actor} ({drain.by.reason}) ends at the latest: {when}.")
+    return [clean(line) for line in lines]
