@@ -35,6 +35,7 @@ class HostReading:
     probe_at: float | None = None
     wall_ms: int = 0
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, ours only
+    told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
     kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
     seen: HostSeen | None = None  # the last one sent, while it is true
     stale: bool = False
@@ -60,6 +61,7 @@ class Sensing:
         reading.boot_id, reading.seen, reading.stale = str(hello.get("boot_id", "")), None, False
         reading.probe_at = None
         reading.runs.clear()
+        reading.told.clear()
         facts: list[Observation] = []
         for run in hello.get("runs", []):
             facts += self.run(host, run)
@@ -105,9 +107,14 @@ class Sensing:
         """A RUN of the protocol as facts: everything up to its phase, since any of it may be news."""
         if run.get("store") != self.store_id:
             return []
-        token = RunId(str(run["token"]))
-        self.of(host).runs[token] = run
-        return list(run_facts(HostName(host), token, run))
+        token, reading = RunId(str(run["token"])), self.of(host)
+        before = reading.runs.get(token, {}).get("phase")
+        reading.runs[token] = run
+        if before == run.get("phase"):
+            return []
+        facts = [fact for fact in run_facts(HostName(host), token, run) if _kind(fact) not in reading.told]
+        reading.told |= dict.fromkeys(map(_kind, facts))
+        return facts
 
     def _seen(self, host: str) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news."""
@@ -135,6 +142,11 @@ def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Obs
         yield MemberExited(token, host, ending.get("code"), ending.get("signal"), bool(run.get("signalled")))
     if phase == "released" or gone_unknown:
         yield MemberReleased(token, host)
+
+
+def _kind(fact: Observation) -> tuple[str, str]:
+    """A run's fact is told once over a link, whatever its figures say by then."""
+    return type(fact).__name__, getattr(fact, "run", "")
 
 
 def value(reading: Any) -> Any:

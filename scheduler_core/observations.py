@@ -215,7 +215,7 @@ class MemberExited:
     run: RunId
     host: HostName
     exit_code: int | None = None
-    signal: int | None = None
+    signal: str | None = None  # its name, SIGKILL
     signalled: bool = False
 
 

@@ -68,7 +68,7 @@ def why_failed(run: Run) -> str:
         return run.stop.reason
     for name, m in run.members.items():
         if failed_itself(m):
-            how = m.why or (f"exit status {m.exit_code}" if m.signal is None else f"signal {m.signal}")
+            how = m.why or (f"exit status {m.exit_code}" if m.signal is None else f"killed by {m.signal}")
             return f"{how} on {name}"
     return "failed"
 

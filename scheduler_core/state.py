@@ -50,7 +50,7 @@ class MemberRecord:
     phase: MemberPhase = MemberPhase.DISPATCHED
     boot_id: str = ""  # of the host when it started there
     exit_code: int | None = None
-    signal: int | None = None
+    signal: str | None = None
     signalled: bool = False
     why: str = ""
 
@@ -98,7 +98,7 @@ class Attempt:
     ended_at: int
     outcome: str
     exit_code: int | None
-    signal: int | None
+    signal: str | None
     stop: StopDecided | None
 
 

@@ -23,3 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # a defect: the person gets one line, the developers a file
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    """Writes the traceback where it can be sent from, and says where."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="opsconsole-defect-", suffix=".txt", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    what = traceback.format_exception_only(error)[-1].strip()
+    print(f"opsconsole: a defect of opsconsole: {what}\n  please report it with {file.name}", file=sys.stderr)
+    return 1

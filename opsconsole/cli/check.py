@@ -61,7 +61,7 @@ async def _connect(args: argparse.Namespace, inventory: Inventory) -> int:
     for cluster in inventory.clusters:
         place = Place(inventory, cluster)
         expected = {h.name: h.gpus for h in cluster.hosts}
-        options = place.pool_options(lambda host: {"store": "", "epoch": 0, "interval_s": 2, "look_only": True})
+        options = place.pool_options(lambda host: {"interval_s": 2})
         done: list[str] = []
         on_done = _progress(len(cluster.hosts), done)
         hosts += await check_hosts(place.addresses(), options, expected_gpus=expected, on_done=on_done)

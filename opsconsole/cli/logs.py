@@ -22,13 +22,12 @@ CONNECT_S = 15.0
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 1 where the host cannot be asked."""
-    runtime, view = look(args)
+    _, view = look(args)
     token, hosts = find_run(view, args.id)
     host = args.host or hosts[0]
     if host not in hosts:
         raise UsageError(f"{token} has no member on {host}; choose one of {', '.join(hosts)}")
-    identity = {"store": runtime.store.id, "epoch": runtime.store.lease().epoch, "interval_s": 60}
-    return asyncio.run(_read(args, token, host, identity))
+    return asyncio.run(_read(args, token, host))
 
 
 def find_run(view: ClusterView, name: str) -> tuple[str, list[str]]:
@@ -48,12 +47,12 @@ def find_run(view: ClusterView, name: str) -> tuple[str, list[str]]:
     raise UsageError(f"{name} has not run yet", advice=f"opsconsole explain {name} tells why")
 
 
-async def _read(args: argparse.Namespace, token: str, host: str, identity: dict[str, object]) -> int:
+async def _read(args: argparse.Namespace, token: str, host: str) -> int:
     place = Place.of(args)
     addresses = [a for a in place.addresses() if a.name == host]
     if not addresses:
         raise OpsConsoleError(f"{host} is no longer in the inventory")
-    pool = HostPool(addresses, place.pool_options(lambda name: identity), print_nothing)
+    pool = HostPool(addresses, place.pool_options(lambda name: {"interval_s": 60}), print_nothing)  # only looks
     pool.start()
     try:
         await _connected(pool, host)

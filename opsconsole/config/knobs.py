@@ -107,9 +107,10 @@ def _bounds(source: Source, node: Node, field: str) -> dict[str, int]:
     return {"min_runtime_min_ms": ends[0], "min_runtime_max_ms": ends[1]}  # type: ignore[dict-item]
 
 
-def write_policy(policy: Policy) -> dict[str, str | int | bool]:
+def write_policy(policy: Policy) -> dict[str, Any]:
     """The knobs that differ from their defaults, as a file has them."""
-    default, found = Policy(), {}
+    default = Policy()
+    found: dict[str, Any] = {}
     for name, (target, _) in KNOBS.items():
         value = getattr(policy, target)
         if value != getattr(default, target):
@@ -118,9 +119,10 @@ def write_policy(policy: Policy) -> dict[str, str | int | bool]:
         default.min_runtime_min_ms,
         default.min_runtime_max_ms,
     ):
-        found["min_runtime_bounds"] = (
-            f"[{format_span(policy.min_runtime_min_ms)}, {format_span(policy.min_runtime_max_ms)}]"
-        )
+        found["min_runtime_bounds"] = [
+            format_span(policy.min_runtime_min_ms),
+            format_span(policy.min_runtime_max_ms),
+        ]
     return found
 
 

@@ -70,7 +70,7 @@ def _live(view: ClusterView, run: Run) -> list[str]:
 
 
 def _attempt(attempt: Attempt) -> str:
-    how = f"exit status {attempt.exit_code}" if attempt.exit_code is not None else f"signal {attempt.signal}"
+    how = f"exit status {attempt.exit_code}" if attempt.exit_code is not None else str(attempt.signal)
     known = how if attempt.exit_code is not None or attempt.signal is not None else "exit unknown"
     why = f"; stopped: {attempt.stop.reason}" if attempt.stop else ""
     return clean(f"{attempt.run} ended as {attempt.outcome} ({known}){why}.")

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 
 
 class Column(NamedTuple):
-    """`from_width`: shown only on terminals at least so wide. `grow`: takes what width is left."""
+    """`from_width`: shown only on terminals at least so wide. `grow`: takes what width is left.
+
+    `by` names the key of a row's data that sorts the column; without one its cells' words do.
+    """
 
     title: str
     width: int
     right: bool = False
     from_width: int = 0
     grow: bool = False
+    by: str = ""
 
 
 class Cell(NamedTuple):
@@ -25,7 +29,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`data` is the same for scripts: the keys of --json. `words` are what filters look at besides the cells."""
+    """`data` is the same for scripts: the keys of --json, and what filters and sorting look at besides the cells."""
 
     key: str
     cells: tuple[Cell, ...]

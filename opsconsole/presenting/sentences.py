@@ -62,7 +62,7 @@ def _sentence(event: Any) -> str:  # noqa: C901 - one line for each kind of even
         case o.MemberStarted(run, host):
             return f"{run} runs on {host}"
         case o.MemberExited(run, host, code, signal, signalled):
-            how = f"exit status {code}" if code is not None else f"signal {signal}" if signal else "nobody knows how"
+            how = f"exit status {code}" if code is not None else signal if signal else "nobody knows how"
             return f"{run} ended on {host}: {how}{', after a stop' if signalled else ''}"
         case o.MemberReleased(run, host):
             return f"{run} gave its GPUs on {host} back"

@@ -30,4 +30,7 @@ def decode(kind: str, body: bytes) -> Any:
         raise StoreError(
             f"the journal holds a {kind!r}, which this version does not know", advice="use the newer opsconsole"
         )
-    return decoder.decode(body)
+    try:
+        return decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"the journal holds a damaged {kind!r}: {error}", advice="restore it from a copy") from error
