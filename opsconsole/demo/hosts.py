@@ -112,6 +112,8 @@ async def main(root: Path, names: list[str]) -> None:
     await reader.read()  # ends with the demo, whatever ended it
     for server in servers.values():
         server.close()
+    sweep(root)
+    os._exit(0)  # the children's transports have nothing left to say
 
 
 if __name__ == "__main__":
@@ -119,5 +121,5 @@ if __name__ == "__main__":
         signal.signal(signum, signal.SIG_IGN)  # the end of stdin is the only way out, so that the sweep always runs
     try:
         asyncio.run(main(Path(sys.argv[1]), sys.argv[2:]))
-    finally:
+    finally:  # it did not even start
         sweep(Path(sys.argv[1]))
