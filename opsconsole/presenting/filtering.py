@@ -1,4 +1,7 @@
-"""The filter line: words, and `key=value` with != > < >= <= ~. All of it must hold. Errors are for showing as it is typed."""
+"""The filter line: words, and `key=value` with != > < >= <= ~. All of it must hold.
+
+Errors are for showing while it is typed.
+"""
 
 from __future__ import annotations
 

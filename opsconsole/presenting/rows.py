@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 class Column(NamedTuple):
     """`from_width`: shown only on terminals at least so wide. `grow`: takes what width is left.
 
-    `by` names the key of a row's data that sorts the column; without one its cells' words do.
+    `most`: it becomes so wide, before a growing column gets the rest. `by` names the key of a row's data that sorts the column; without one its cells' words do.
     """
 
     title: str
@@ -18,6 +18,7 @@ class Column(NamedTuple):
     from_width: int = 0
     grow: bool = False
     by: str = ""
+    most: int = 0
 
 
 class Cell(NamedTuple):

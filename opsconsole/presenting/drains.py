@@ -1,0 +1,66 @@
+"""Drains as durable operations: who asked, what is left, when the host is empty. Ended ones stay for a while."""
+
+from __future__ import annotations
+
+from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.text import clean, day_clock, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.drain import eta
+from scheduler_core.state import DrainRecord
+
+COLUMNS = (
+    Column("HOST", 14, by="host"),
+    Column("STATE", 11),
+    Column("MODE", 9, by="mode"),
+    Column("RUNS", 4, right=True, by="runs_left"),
+    Column("EMPTY BY", 10, right=True, by="empty_by_ms"),
+    Column("LEFT", 7, right=True, by="left_s"),
+    Column("ASKED", 7, right=True, by="age_s"),
+    Column("BY", 10, by="by", from_width=90),
+    Column("REASON", 16, grow=True, by="reason"),
+)
+SHOWN = 200
+
+
+def drains_table(view: ClusterView) -> TableView:
+    """Active ones first, the newest first within each."""
+    records = sorted(view.state.drains.values(), key=lambda d: (bool(d.ended), -d.requested_at, d.id))
+    rows = tuple(_row(view, drain) for drain in records[:SHOWN])
+    return TableView("Drains", COLUMNS, rows, "no drains: D on a host (screen 2) plans one")
+
+
+def _row(view: ClusterView, drain: DrainRecord) -> Row:
+    state = view.state
+    record = state.hosts.get(drain.host)
+    runs = list(record.runs) if record is not None and not drain.ended else []
+    at = eta(state, drain) if record is not None and not drain.ended else None
+    left = None if at is None else max(0, at - state.now)
+    word, token = (drain.ended, "dim") if drain.ended else ("draining", "warn")
+    if not drain.ended and at is None:
+        word, token = "BLOCKED", "bad"
+    ends = "–" if drain.ended else "unknown" if at is None else day_clock(view.wall(at), view.wall_ms)
+    cells = (
+        Cell(clean(drain.host, 40)),
+        Cell(word, token),
+        Cell(drain.mode),
+        Cell(str(len(runs)) if not drain.ended else "–"),
+        Cell(ends, "unknown" if ends == "unknown" else ""),
+        Cell(span(left) if left is not None else "–", "accent" if left else "dim"),
+        Cell(span(state.now - drain.requested_at), "dim"),
+        Cell(clean(drain.by.actor, 30)),
+        Cell(clean(drain.by.reason, 120)),
+    )
+    data = {
+        "drain": drain.id,
+        "host": drain.host,
+        "state": word.lower(),
+        "mode": drain.mode,
+        "runs_left": len(runs),
+        "runs": runs,
+        "empty_by_ms": None if at is None else view.wall(at),
+        "left_s": None if left is None else left / 1000,
+        "age_s": (state.now - drain.requested_at) / 1000,
+        "by": drain.by.actor,
+        "reason": drain.by.reason,
+    }
+    return Row(drain.id, cells, data)

@@ -1,0 +1,89 @@
+"""Sums over the cluster for the header and the overview. A sum over hosts says how many are unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsconsole.presenting.hosts import freshness_counts, gpu_values, is_fresh, known
+from opsconsole.presenting.rows import Cell
+from opsconsole.presenting.text import clean, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.drain import active_drains
+from scheduler_core.fleet import HostState, Reach
+from scheduler_core.workload import WorkloadPhase
+
+LATE_LAG_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """GPU counts at this moment. `utilisation` is the mean of fresh readings, None where there are none."""
+
+    gpus: int
+    in_service: int
+    held: int
+    free: int
+    unknown_hosts: int
+    utilisation: float | None
+
+
+def sums(view: ClusterView) -> Sums:
+    hosts = view.state.hosts.values()
+    busy: list[float] = []
+    for record in hosts:
+        if is_fresh(view, record):
+            busy += known(gpu_values(view.facts(record.host.name), "utilization_percent"))
+    return Sums(
+        sum(r.host.gpus for r in hosts),
+        sum(r.in_service for r in hosts),
+        sum(r.held.bit_count() for r in hosts),
+        sum(r.free.bit_count() for r in hosts),
+        sum(1 for r in hosts if not is_fresh(view, r)),
+        sum(busy) / len(busy) if busy else None,
+    )
+
+
+def leader_cell(view: ClusterView) -> Cell:
+    """Who acts; that nobody does, or that this picture is old, is never a quiet word."""
+    if view.leading:
+        return Cell("leader: this console", "good")
+    if view.leader in ("", "nobody"):
+        return Cell("NO LEADER: nothing is scheduled", "bad")
+    if view.lag_s > LATE_LAG_S:
+        return Cell(f"leader: {clean(view.leader, 40)}, picture {span(int(view.lag_s * 1000))} OLD", "bad")
+    return Cell(f"leader: {clean(view.leader, 40)}", "")
+
+
+def reach_cells(view: ClusterView) -> list[Cell]:
+    """`60● 2◐ 1○ 1✖`; marks of which there are none are left out."""
+    tokens = {"●": "good", "◐": "warn", "○": "warn", "✖": "bad", "?": "unknown"}
+    cells = [Cell(f"{n}{mark}", tokens[mark]) for mark, n in freshness_counts(view).items() if n]
+    return cells or [Cell("no hosts", "unknown")]
+
+
+def drains_running(view: ClusterView) -> int:
+    return len(active_drains(view.state))
+
+
+def health_line(view: ClusterView) -> str:
+    """How many hosts serve, and how many are out, by why."""
+    counts: dict[str, int] = {}
+    for record in view.state.hosts.values():
+        word = record.state.value if record.state is not HostState.SERVING else ""
+        if not word:
+            lost = record.reach in (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)
+            word = record.reach.value if lost else "serving"
+        counts[word] = counts.get(word, 0) + 1
+    return "  ".join(f"{n} {word.replace('_', ' ')}" for word, n in sorted(counts.items(), key=lambda i: -i[1]))
+
+
+def queue_line(view: ClusterView) -> str:
+    """How many wait, the longest, and how many are held."""
+    state = view.state
+    waits = sorted(state.now - r.workload.submitted_at for r in state.waiting())
+    held = sum(1 for r in state.workloads.values() if r.phase is WorkloadPhase.HELD)
+    if not waits:
+        return f"nobody waits{f', {held} held' if held else ''}"
+    p90 = waits[(len(waits) * 9 - 1) // 10]
+    more = f", {held} held" if held else ""
+    return f"{len(waits)} waiting{more}, oldest {span(waits[-1])}, p90 wait {span(p90)}"
