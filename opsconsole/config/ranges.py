@@ -39,7 +39,7 @@ def _count(piece: str, pattern: str) -> int:
     for part in piece.split(","):
         bounds = _bounds(part.strip())
         if bounds is None:
-            if not re.fullmatch(r"[A-Za-z0-9_.]+", part.strip()):
+            if not re.fullmatch(r"[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*", part.strip()):
                 raise ValueError(f"{pattern!r}: {part.strip()!r} is no range; write for example 01-08, or a,b")
             total += 1
             continue

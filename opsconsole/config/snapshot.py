@@ -67,6 +67,7 @@ class _SnapshotReader:
     source: Source
     state: ClusterState = field(default_factory=ClusterState)
     service: int = 0  # GPU time that the hosts served in the window
+    ids: dict[str, int] = field(default_factory=dict)  # of workloads, with the line where each stands
     longest_ms: int = 0  # how long ago the first of them began, within the window
 
     def read(self, top: dict[str, Node]) -> None:
@@ -150,8 +151,10 @@ class _SnapshotReader:
         wid = source.text(entries.get("id"), f"{place}.id")
         if "id" not in entries:
             source.fail(node, f"{place}.id", "is missing", "give it an id")
-        elif wid in self.state.workloads:
-            source.fail(entries["id"], f"{place}.id", f"the id {wid!r} stands twice", "choose another")
+        elif wid in self.ids:
+            fix = f"first in line {self.ids[wid]}; choose another"
+            source.fail(entries["id"], f"{place}.id", f"the id {wid!r} stands twice", fix)
+        self.ids.setdefault(wid or "", node.start_mark.line + 1)
         if ("running" in entries) == ("waiting" in entries):
             both = "running" in entries
             what = "is both running and waiting" if both else "is neither running nor waiting"

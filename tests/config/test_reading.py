@@ -124,7 +124,7 @@ budgets:
         ("x: !!python/object:os.system {}", "tag"),
         ("a: 1\n---\nb: 2\n", "second document"),
         ("", "is empty"),
-        ("[" * 5000, "nested deeper"),
+        ("[" * 5000, "nest"),
         ("hosts: {", "check quotes"),
     ],
 )
