@@ -14,16 +14,16 @@ from scheduler_core.units import GPU_HOUR, WEIGHT
 from scheduler_core.workload import WorkloadPhase
 
 COLUMNS = (
-    Column("BUDGET", 20, grow=True),
-    Column("WEIGHT", 6, right=True, from_width=90),
-    Column("OWED", 7, right=True),
-    Column("GOT", 7, right=True),
-    Column("BALANCE", 16),
-    Column("RANK", 4, right=True),
-    Column("RUNNING", 7, right=True),
-    Column("UNALLOCATED", 11, right=True, from_width=100),
-    Column("WAITING", 7, right=True),
-    Column("P90 WAIT", 8, right=True, from_width=110),
+    Column("BUDGET", 18, grow=True, by="budget"),
+    Column("WEIGHT", 6, right=True, from_width=90, by="weight"),
+    Column("OWED", 6, right=True, by="owed_gpu_h"),
+    Column("GOT", 6, right=True, by="got_gpu_h"),
+    Column("BALANCE", 14, by="balance"),
+    Column("RANK", 4, right=True, by="rank"),
+    Column("RUNNING", 7, right=True, by="running_gpus"),
+    Column("UNALLOCATED", 11, right=True, from_width=100, by="unallocated_gpus"),
+    Column("WAITING", 7, right=True, by="waiting_gpus"),
+    Column("P90 WAIT", 8, right=True, from_width=110, by="p90_wait_s"),
 )
 
 

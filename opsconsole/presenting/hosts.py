@@ -11,18 +11,18 @@ from scheduler_core.fleet import HostState, Reach
 from scheduler_core.state import ClusterState, HostRecord
 
 COLUMNS = (
-    Column("HOST", 14),
-    Column("FRESH", 12),
-    Column("HEALTH", 8),
-    Column("GPUS", 5, right=True),
-    Column("BUSY", 5, right=True),
-    Column("TEMP", 5, right=True, from_width=100),
-    Column("POWER", 6, right=True, from_width=110),
-    Column("ECC", 4, right=True, from_width=120),
-    Column("XID", 5, right=True, from_width=90),
-    Column("RUNS", 4, right=True),
-    Column("PROTECTED FOR", 13, right=True, from_width=80),
-    Column("STATE", 14, grow=True),
+    Column("HOST", 11, by="host", most=24),
+    Column("FRESH", 11, most=22),
+    Column("HEALTH", 9),
+    Column("GPUS", 5, right=True, by="held"),
+    Column("BUSY", 7, right=True, by="busy_percent"),
+    Column("TEMP", 7, right=True, from_width=100, by="temperature_c"),
+    Column("POWER", 8, right=True, from_width=110, by="power_w"),
+    Column("ECC", 4, right=True, from_width=120, by="ecc"),
+    Column("XID", 4, right=True, from_width=90, by="xid"),
+    Column("RUNS", 4, right=True, by="run_count"),
+    Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
+    Column("STATE", 10, grow=True, by="state"),
 )
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5
@@ -109,15 +109,20 @@ def state_cell(record: HostRecord) -> Cell:
     return Cell(f"{record.state.value.replace('_', ' ')}{reason}", token)
 
 
-def protected_for(state: ClusterState, record: HostRecord) -> Cell:
-    """Until when the last run there is protected."""
-    ends = []
+def protected_ms(state: ClusterState, record: HostRecord) -> int:
+    """For how long the last run there is still protected; 0 where none is."""
+    ends = [state.now]
     for run_id in record.runs:
         run = state.runs[run_id]
         if run.protected(state.now):
             until = run.protected_until()
             ends.append(state.now + run.min_runtime_ms if until is None else until)
-    return Cell(span(max(ends) - state.now), "accent") if ends else Cell("–", "dim")
+    return max(ends) - state.now
+
+
+def protected_for(state: ClusterState, record: HostRecord) -> Cell:
+    left = protected_ms(state, record)
+    return Cell(span(left), "accent") if left else Cell("–", "dim")
 
 
 def _was(text: str, fresh: bool) -> Cell:
@@ -146,7 +151,16 @@ def host_row(view: ClusterView, record: HostRecord) -> Row:
         protected_for(view.state, record),
         state_cell(record),
     )
-    return Row(name, cells, host_data(view, record, facts, word.text))
+    data = host_data(view, record, facts, word.text) | {
+        "busy_percent": round(sum(busy) / len(busy), 1) if busy else None,
+        "temperature_c": max(temps, default=None),
+        "power_w": sum(power) if power else None,
+        "ecc": sum(ecc) if ecc else None,
+        "xid": last_xid(facts) or None,
+        "run_count": len(record.runs),
+        "protected_s": protected_ms(view.state, record) / 1000,
+    }
+    return Row(name, cells, data)
 
 
 def host_data(view: ClusterView, record: HostRecord, facts: HostFacts, word: str) -> dict[str, Any]:

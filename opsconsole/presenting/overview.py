@@ -48,7 +48,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def host_map(view: ClusterView, width: int) -> list[Line]:
-    """A mark for each host, by rack where the inventory labels racks; the mark of the worst is kept when there are many."""
+    """A mark for each host, by rack where the inventory labels racks."""
     racks: dict[str, list[HostRecord]] = {}
     for name in sorted(view.state.hosts):
         record = view.state.hosts[name]
@@ -78,7 +78,7 @@ def queue_lines(view: ClusterView) -> list[Line]:
 
 
 def needs_table(view: ClusterView, alarms: dict[str, str] | None = None) -> TableView:
-    """What a person has to decide, oldest first. Alarms of the console itself stand on top: without it nothing else is true."""
+    """What a person has to decide, oldest first; the console's own alarms stand on top."""
     rows = [_need(f"alarm:{name}", "console", None, text, "bad") for name, text in (alarms or {}).items()]
     found = [*_host_needs(view), *_drain_needs(view), *_workload_needs(view)]
     rows += sorted(found, key=lambda row: (-(row.data["since_s"] or 0), row.key))

@@ -11,15 +11,15 @@ from scheduler_core.planner import queue_order
 from scheduler_core.state import WorkloadRecord
 
 COLUMNS = (
-    Column("POS", 4, right=True),
-    Column("WORKLOAD", 16),
-    Column("BUDGET", 14),
-    Column("OWNER", 8, from_width=90),
-    Column("GPUS", 4, right=True),
-    Column("MIN", 6, right=True),
-    Column("WAITED", 7, right=True),
-    Column("WHY", 24, grow=True),
-    Column("STARTS BY", 9, right=True, from_width=100),
+    Column("POS", 4, right=True, by="position"),
+    Column("WORKLOAD", 14, by="name", most=30),
+    Column("BUDGET", 12, by="budget", most=24),
+    Column("OWNER", 8, from_width=90, by="owner", most=12),
+    Column("GPUS", 4, right=True, by="gpus"),
+    Column("MIN", 6, right=True, by="min_runtime_s"),
+    Column("WAITED", 6, right=True, by="waited_s"),
+    Column("WHY", 20, grow=True, by="reason"),
+    Column("STARTS BY", 9, right=True, from_width=100, by="until_ms"),
 )
 SHORT = {
     HoldKind.PROTECTED: "accent",

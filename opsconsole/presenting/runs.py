@@ -9,13 +9,13 @@ from opsconsole.presenting.view import ClusterView
 from scheduler_core.state import Run
 
 COLUMNS = (
-    Column("RUN", 20),
-    Column("BUDGET", 14),
-    Column("OWNER", 8, from_width=90),
-    Column("GPUS", 4, right=True),
-    Column("HOSTS", 16, grow=True),
-    Column("RAN / MIN", 16, right=True),
-    Column("CONTRACT", 24),
+    Column("RUN", 14, by="name", most=30),
+    Column("BUDGET", 12, by="budget", most=24),
+    Column("OWNER", 8, from_width=90, by="owner", most=12),
+    Column("GPUS", 4, right=True, by="gpus"),
+    Column("HOSTS", 10, grow=True),
+    Column("RAN / MIN", 15, right=True, by="ran_s"),
+    Column("CONTRACT", 20),
 )
 
 
