@@ -1,7 +1,7 @@
 """`opsconsole check --connect`: how far each host comes, with the one thing to do where it stops. Data only.
 
-Decides nothing about scheduling and repairs nothing. It says hello as the pool does, so a host that was never contacted
-belongs to this store afterwards.
+Decides nothing about scheduling and repairs nothing. It says hello with the fields that `options.hello` gives: with a
+store, a host that was never contacted belongs to it afterwards; without one, nothing changes there but the kit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from opsconsole.transport.address import HostAddress
-from opsconsole.transport.errors import TransportError, Unreach, plain
+from opsconsole.transport.errors import ADVICE, TransportError, Unreach, plain
 from opsconsole.transport.link import Connected, Disconnected, HostEvent, Line
 from opsconsole.transport.pool import HostPool, PoolOptions
 
@@ -127,6 +127,15 @@ def value(reading: object) -> tuple[Any, str]:
     return None, plain(str(reading.get("denied") or reading.get("failed") or "absent"))
 
 
+def agent_step(hello: dict[str, Any], store: object) -> Step:
+    """The agent's version, and whether it takes orders from `store` (None: nobody asked)."""
+    version, fence = plain(str(hello.get("hostkit", ""))), hello.get("fence")
+    if store is None or not isinstance(fence, dict) or fence.get("store") == store:
+        return Step(StepName.AGENT, Verdict.OK, version)
+    found = f"{version}; it belongs to store {plain(str(fence.get('store')))}"
+    return Step(StepName.AGENT, Verdict.WARN, found, ADVICE[Unreach.FENCED])
+
+
 def driver_step(probe: dict[str, Any]) -> Step:
     driver, why = value(probe.get("driver"))
     if driver is not None:
@@ -167,7 +176,9 @@ def disk_step(probe: dict[str, Any]) -> Step:
     return Step(StepName.DISK, Verdict.WARN, found, "Free space there, or set state_dir: to another local path.")
 
 
-def passed_steps(progress: _Progress, rtt_s: float | None, expected_gpus: int | None) -> tuple[Step, ...]:
+def passed_steps(
+    progress: _Progress, rtt_s: float | None, expected_gpus: int | None, store: object
+) -> tuple[Step, ...]:
     """The steps of a host that answered."""
     assert progress.connected is not None and progress.probe is not None
     boot, hello = progress.connected.boot, progress.connected.hello
@@ -177,7 +188,7 @@ def passed_steps(progress: _Progress, rtt_s: float | None, expected_gpus: int | 
         Step(StepName.SHELL, Verdict.OK, plain(boot.uname)),
         Step(StepName.PYTHON, Verdict.OK, plain(f"{version} at {boot.python}")),
         Step(StepName.STATE_DIR, Verdict.OK, plain(boot.state_dir)),
-        Step(StepName.AGENT, Verdict.OK, plain(str(hello.get("hostkit", "")))),
+        agent_step(hello, store),
         driver_step(progress.probe),
         gpu_step(progress.probe, expected_gpus),
         clock_step(hello, progress.greeted_at_unix_s, rtt_s),
@@ -212,7 +223,9 @@ async def check_hosts(
     try:
         await _until_empty(waiting, changed, progress, probe_timeout_s)
         expected = expected_gpus or {}
-        return [_result(name, progress[name], pool, expected.get(name)) for name in hosts]
+        return [
+            _result(name, progress[name], pool, expected.get(name), options.hello(name).get("store")) for name in hosts
+        ]
     finally:
         await pool.aclose()
 
@@ -244,9 +257,9 @@ async def _until_empty(
             return
 
 
-def _result(name: str, progress: _Progress, pool: HostPool, expected: int | None) -> HostCheck:
+def _result(name: str, progress: _Progress, pool: HostPool, expected: int | None, store: object) -> HostCheck:
     if progress.probe is not None:
-        return HostCheck(name, passed_steps(progress, pool.status(name).rtt_s, expected))
+        return HostCheck(name, passed_steps(progress, pool.status(name).rtt_s, expected, store))
     error = progress.error or TransportError(
         name, "start the agent", "the agent answers but sends no probe", Unreach.TIMED_OUT
     )

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from opsconsole.transport.address import HostAddress
 from opsconsole.transport.bootstrap import Boot, Kit
 from opsconsole.transport.errors import ADVICE, NEEDS_A_PERSON, TransportError, Unreach, plain
-from opsconsole.transport.session import Session
+from opsconsole.transport.session import Session, agent_kind
 
 LATE_INTERVALS = 2
 FIRST_PAUSE_S = 0.5
@@ -246,7 +246,7 @@ class HostLink:
             what = "start the agent" if session.boot else "wait for the login shell"
             raise TransportError(self.address.name, what, why, Unreach.TIMED_OUT) from None
         if not hello.get("ok"):
-            kind = Unreach.FENCED if hello.get("error") == "fenced" else Unreach.PROTOCOL
+            kind = agent_kind(hello.get("error"), Unreach.PROTOCOL)
             raise TransportError(self.address.name, "hello", plain(str(hello.get("message"))), kind)
         return hello
 

@@ -32,6 +32,11 @@ class Channel(Protocol):
     def abort(self) -> None: ...
 
 
+def agent_kind(code: object, other: Unreach) -> Unreach:
+    """The agent's error code as a kind of ours."""
+    return {"fenced": Unreach.FENCED, "state_dir": Unreach.STATE_DIR}.get(str(code), other)
+
+
 class Session:
     """See the module. `on_line` gets every object that answers no request."""
 
@@ -54,6 +59,7 @@ class Session:
         self._watch: asyncio.TimerHandle | None = None
         self._exit_status: int | None = None
         self._asked_at = 0.0
+        self._fatal: dict[str, Any] | None = None
 
     # What the channel calls
 
@@ -76,6 +82,10 @@ class Session:
         if self.boot is None:
             said = plain(f"{self.noise.text()} {self.stderr.text()}") or why
             self._end(Unreach.NO_SHELL if self._exit_status is not None else Unreach.CLOSED, said or "nothing was said")
+            return
+        if self._fatal is not None:
+            kind = agent_kind(self._fatal.get("error"), Unreach.CLOSED)
+            self._end(kind, plain(str(self._fatal.get("message"))))
             return
         status = f"exit status {self._exit_status}" if self._exit_status is not None else why
         self._end(Unreach.CLOSED, plain(f"{status or 'the connection ended'} {self.stderr.text()}"))
@@ -166,6 +176,8 @@ class Session:
         elif "re" in fields:
             self._answer(fields)
         else:
+            if fields.get("event") == "fatal":  # its last words: the reason of the end that follows
+                self._fatal = fields
             self._on_line(fields)
 
     def _boot_line(self, line: bytes) -> None:
