@@ -10,7 +10,8 @@ from opsconsole.store.store import Store
 
 
 class BootClock:
-    """Milliseconds. The anchor is kept in the store, so that a restart goes on where time was; `last` is the last journalled."""
+    """Milliseconds. The anchor is kept in the store, so that a restart goes on where time was; `last` is the last
+    journalled."""
 
     def __init__(self, store: Store, last_ms: int = 0) -> None:
         self._store, self._last = store, last_ms

@@ -11,7 +11,8 @@ from scheduler_core.observations import Observation
 
 
 class Clock(Protocol):
-    """Instants in ms. `now` never goes back, survives NTP steps and suspends (boot-time clock), and restarts where it was."""
+    """Instants in ms. `now` never goes back, survives NTP steps and suspends (boot-time clock), and restarts where
+    it was."""
 
     def now(self) -> int: ...
 

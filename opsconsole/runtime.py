@@ -1,6 +1,8 @@
-"""The live loop of one cluster: follows the leader, or leads it. Everything that waits has a deadline or can be cancelled.
+"""The live loop of one cluster: follows the leader, or leads it. Everything that waits has a deadline or can be
+cancelled.
 
-A follower folds the journal into its own engine and asks the leader through the store. Leading takes the lease, connects to every
+A follower folds the journal into its own engine and asks the leader through the store. Leading takes the lease,
+connects to every
 host, looks at what runs there, shows what would happen, and then acts. Losing the lease ends acting at once.
 """
 
@@ -196,7 +198,8 @@ class Runtime:
     async def lead(
         self, kind: str, confirm: Callable[[LeadPlan], Awaitable[bool]] | None = None, reconcile_s: float = RECONCILE_S
     ) -> None:
-        """Takes the lease, looks at every host, lets `confirm` see what would happen, then acts till cancelled or beaten.
+        """Takes the lease, looks at every host, lets `confirm` see what would happen, then acts till cancelled or
+        beaten.
 
         Raises OpsConsoleError when another process leads, when `confirm` says no, and when the lease is lost.
         """

@@ -1,4 +1,5 @@
-"""What people ask for, applied. A request that makes no sense any more changes nothing: the row may have moved meanwhile."""
+"""What people ask for, applied. A request that makes no sense any more changes nothing: the row may have moved
+meanwhile."""
 
 from __future__ import annotations
 

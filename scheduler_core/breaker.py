@@ -1,4 +1,5 @@
-"""The machine's brakes (rules 28, 29): how much it may do by itself, and hosts or workloads that look like the cause."""
+"""The machine's brakes (rules 28, 29): how much it may do by itself, and hosts or workloads that look like the
+cause."""
 
 from __future__ import annotations
 

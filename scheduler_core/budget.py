@@ -94,8 +94,8 @@ class BudgetTree:
     def scales(self) -> dict[BudgetId, tuple[int, int]]:
         """Integers that make usages of siblings comparable: usage x scale orders as usage / weight does.
 
-        The first serves below the share, the second above it, where usage / (weight x over_budget_weight) counts. Siblings of
-        weight 0 get scale 1: among them least usage comes first (rule 5).
+        The first serves below the share, the second above it, where usage / (weight x over_budget_weight) counts.
+        Siblings of weight 0 get scale 1: among them least usage comes first (rule 5).
         """
         scales: dict[BudgetId, tuple[int, int]] = {}
         for kids in self.children.values():

@@ -16,7 +16,8 @@ from scheduler_core.workload import Workload
 class Key(NamedTuple):
     """A standing that sorts: lower stands better. Comparable among siblings only.
 
-    `ratio` is usage with commitments, scaled so that among siblings it orders as the balance does (`BudgetTree.scales`).
+    `ratio` is usage with commitments, scaled so that among siblings it orders as the balance does
+    (`BudgetTree.scales`).
     """
 
     no_share: bool  # E = 0 stands behind every E > 0

@@ -31,8 +31,8 @@ class By:
 class InventoryLoaded:
     """The whole inventory of this cluster, at the start and after every reload. Runs are never touched by it.
 
-    A host that left while it has runs stays, cordoned, until they are gone; a budget that left while it has workloads or usage
-    stays, with weight 0.
+    A host that left while it has runs stays, cordoned, until they are gone; a budget that left while it has
+    workloads or usage stays, with weight 0.
     """
 
     policy: Policy
@@ -150,9 +150,10 @@ class BreakerReset:
 class HostSeen:
     """The host answers. Sent when it begins to answer and whenever one of these values changes.
 
-    `gpu_ids`: UUID by slot, "" where there is none. `foreign`: slots with a process that is not ours. `unfit`: slots that are
-    missing, failed, or hold more memory than `free_memory_mib` without any run. `empty`: the host itself reports no workload
-    process and no foreign process on its GPUs. A new `boot_id` proves that whatever ran before is dead.
+    `gpu_ids`: UUID by slot, "" where there is none. `foreign`: slots with a process that is not ours. `unfit`:
+    slots that are
+    missing, failed, or hold more memory than `free_memory_mib` without any run. `empty`: the host itself reports
+    no workload process and no foreign process on its GPUs. A new `boot_id` proves that whatever ran before is dead.
     """
 
     host: HostName

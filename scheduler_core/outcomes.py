@@ -37,7 +37,8 @@ def finish_run(state: ClusterState, run: Run) -> None:
 
 
 def judge(run: Run) -> str:
-    """How the run ended. An exit that we asked for is never a success; an exit nobody knows is no failure of its own."""
+    """How the run ended. An exit that we asked for is never a success; an exit nobody knows is no failure of its
+    own."""
     members = run.members.values()
     cause = run.stop.cause if run.stop else None
     if all(m.exit_code == 0 and not m.signalled for m in members):

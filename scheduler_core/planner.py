@@ -102,7 +102,8 @@ class _Pass:
                 cursor.exhaust(leaf)
 
     def _take_from(self, cursor: LeafCursor) -> bool:
-        """Works on a leaf until something of it was placed or promised: then standings differ. False when it is done."""
+        """Works on a leaf until something of it was placed or promised: then standings differ. False when it is
+        done."""
         while not (cursor.head_blocked and self._nothing_left()):
             found = cursor.next(self.dead)
             if found is None:
@@ -121,7 +122,8 @@ class _Pass:
         return not (self.room.largest or index.running_unallocated or index.stopping or self.going)
 
     def _try(self, record: WorkloadRecord, signature: Signature, head: bool) -> bool:
-        """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places here.)"""
+        """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places
+        here.)"""
         capped = not self._under_caps(record)
         if not capped and signature not in self.dead and self._place(record):
             return True

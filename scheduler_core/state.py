@@ -1,7 +1,7 @@
 """The state of one cluster: records, and the few primitive changes that keep records, ledgers and indexes together.
 
-`apply` (module lifecycle) is the only caller of the changes here. Everything below can be rebuilt from the records; the indexes exist
-so that a pass costs passes x leaves and not workloads x hosts.
+`apply` (module lifecycle) is the only caller of the changes here. Everything below can be rebuilt from the
+records; the indexes exist so that a pass costs passes x leaves and not workloads x hosts.
 """
 
 from __future__ import annotations

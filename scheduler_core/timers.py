@@ -94,7 +94,8 @@ def _requeue(state: ClusterState, name: str) -> list[Decision]:
 
 
 def _leak(state: ClusterState, name: str) -> list[Decision]:
-    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown until it answers (`apply_hosts.seen`)."""
+    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown until it answers
+    (`apply_hosts.seen`)."""
     run = state.runs.get(RunId(name))
     if run is None or run.stop is None or state.now < kill_at(state, run) + state.policy.stop_deadline_ms:
         return []

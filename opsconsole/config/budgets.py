@@ -28,7 +28,8 @@ MOST_GPUS = 1_000_000
 
 
 def read_budgets(source: Source, node: Node | None, field: str = "budgets") -> BudgetTree:
-    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and moves."""
+    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and
+    moves."""
     budgets: dict[BudgetId, Budget] = {}
     nodes: dict[BudgetId, Node] = {}
     pending = [(node, ROOT, "", field)]

@@ -137,7 +137,8 @@ class Inventory:
 
 
 def find_inventory(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
-    """--inventory, $OPSCONSOLE_INVENTORY, ./inventory.yaml, then the user's. Raises ConfigError that names the places."""
+    """--inventory, $OPSCONSOLE_INVENTORY, ./inventory.yaml, then the user's. Raises ConfigError that names the
+    places."""
     user = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "opsconsole/inventory.yaml"
     explicit = given or environment.get("OPSCONSOLE_INVENTORY")
     if explicit:

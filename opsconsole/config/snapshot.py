@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+
 from yaml.nodes import Node, ScalarNode
 
 from opsconsole.config.budgets import read_budgets

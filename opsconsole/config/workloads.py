@@ -18,6 +18,7 @@ from scheduler_core.workload import Launch, OnPreempt, Workload
 
 MOST_GPUS = 1_000_000
 MOST_PRIORITY = 1_000_000
+NO_LAUNCH = Launch()
 Complain = Callable[[str, str, str], None]  # field, what, fix
 
 
@@ -37,7 +38,7 @@ def build_workload(
     submitted_at: int,
     complain: Complain,
     needs: tuple[tuple[str, str], ...] = (),
-    launch: Launch = Launch(),
+    launch: Launch = NO_LAUNCH,
 ) -> Workload | None:
     """A workload from its fields as typed; None where something is wrong, and `complain` has heard all of it."""
     reader = _Reader(fields, complain)

@@ -1,1 +1,2 @@
-"""A small living cluster on loopback: real SSH servers, the real hostkit, real processes; only the GPUs are simulated."""
+"""A small living cluster on loopback: real SSH servers, the real hostkit, real processes; only the GPUs are
+simulated."""

@@ -1,6 +1,8 @@
-"""The demo's hosts, as one child process: an SSH server per host on loopback, each with its own key and state directory.
+"""The demo's hosts, as one child process: an SSH server per host on loopback, each with its own key and state
+directory.
 
-`python -m opsconsole.demo.hosts ROOT NAME…` prints one JSON line `{"ports": {name: port}}` and serves until its stdin ends.
+`python -m opsconsole.demo.hosts ROOT NAME…` prints one JSON line `{"ports": {name: port}}` and serves until its
+stdin ends.
 Then it kills whatever any host still runs and removes ROOT, so that nothing is left behind however the demo ended.
 """
 

@@ -111,7 +111,8 @@ class Store:
         with speaking(self.path):
             rows = self._db.execute(
                 "SELECT seq, tick, at_ms, wall_ms, role, kind, body FROM journal"
-                " WHERE wall_ms >= ? AND role <> 'command' AND kind NOT IN ('PassDone', 'InventoryLoaded') ORDER BY seq DESC LIMIT ?",
+                " WHERE wall_ms >= ? AND role <> 'command' AND kind NOT IN ('PassDone', 'InventoryLoaded')"
+                " ORDER BY seq DESC LIMIT ?",
                 (wall_ms, limit),
             ).fetchall()
         return [Event(*row) for row in reversed(rows)]

@@ -52,8 +52,8 @@ class Scenario:
     """Everything of a run that came from the seed, and its journal."""
 
     seed: int
-    faults: Faults = Faults()
-    policy: Policy = Policy(lookback_ms=12 * HOUR, lost_after_ms=2 * MINUTE)
+    faults: Faults = field(default_factory=Faults)
+    policy: Policy = field(default_factory=lambda: Policy(lookback_ms=12 * HOUR, lost_after_ms=2 * MINUTE))
     ticks: list[Tick] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -1,7 +1,10 @@
-"""A fleet that answers commands, with delays and faults drawn from one seed. It keeps its own truth, and checks the engine by it.
+"""A fleet that answers commands, with delays and faults drawn from one seed. It keeps its own truth, and checks
+the engine by it.
 
-Hosts start tokens at most once, stop by rule 13, lose their network, reboot, hang, and hold GPUs too long. What the engine may
-never do is checked here, against what really happened: two live attempts of a workload, or an early stop of a protected run.
+Hosts start tokens at most once, stop by rule 13, lose their network, reboot, hang, and hold GPUs too long. What
+the engine may
+never do is checked here, against what really happened: two live attempts of a workload, or an early stop of a
+protected run.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ workloads:
 
 def test_a_snapshot_written_and_read_again_plans_the_same(tmp_path: Path) -> None:
     rows = """\
-  - {id: old, budget: vision, gpus: 8, min_runtime: 2h, resumable: true, checkpoint_age: 5m, running: {on: {gpu1: 8}, for: 3h}}
+  - {id: old, budget: vision, gpus: 8, min_runtime: 2h, checkpoint_age: 5m, running: {on: {gpu1: 8}, for: 3h}}
   - {id: claim, budget: olmo/eval, gpus: 8, min_runtime: 1h, waiting: 1m, owner: "o'neil", priority: 2}
   - {id: two, budget: olmo/pretrain, gpus: 8, hosts: 2, min_runtime: 30m, waiting: 5m, held: because}
 """

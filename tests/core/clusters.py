@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from scheduler_core.budget import Budget
-from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.fleet import Host
 from scheduler_core.ids import ROOT, BudgetId, HostName, RunId, WorkloadId
@@ -27,6 +27,7 @@ from scheduler_core.units import HOUR, MINUTE, WEIGHT
 from scheduler_core.workload import Workload
 
 T0 = 1_800_000_000_000
+T = TypeVar("T")
 OPS = By("ops", "because")
 
 
@@ -44,7 +45,7 @@ class Cluster:
 
     weights: Mapping[str, int] = field(default_factory=lambda: {"a": 1, "b": 1})
     hosts: Mapping[str, int] = field(default_factory=lambda: {"h1": 8})
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
     tree: tuple[Budget, ...] | None = None
     now: int = T0
     engine: Engine = field(default_factory=Engine)
@@ -103,7 +104,7 @@ class Cluster:
         return self.engine.state.hosts[HostName(name)]
 
 
-def of_kind(step: Step, kind: type) -> list[Decision]:
+def of_kind(step: Step, kind: type[T]) -> list[T]:
     return [decision for decision in step.decisions if isinstance(decision, kind)]
 
 

@@ -29,7 +29,6 @@ def test_a_protected_run_is_not_preempted_until_exactly_its_minimum() -> None:
     assert protected_until is not None
     assert not of_kind(c.later(protected_until - c.now - 1), StopDecided)
     (stop,) = of_kind(c.later(1 + c.policy.pass_interval_ms), StopDecided)
-    assert isinstance(stop, StopDecided)
     assert (stop.cause, stop.for_workload) == (StopCause.PREEMPT, "claimant")
     assert "claimant" in stop.reason and len(stop.standings) == 2
 
@@ -50,7 +49,7 @@ def test_a_start_that_takes_too_long_stops_whole_as_failed() -> None:
     c.submit("gang", gpus=16)
     c.see(MemberStarted(c.run("gang"), HostName("h1")))
     step = c.later(c.policy.start_timeout_ms)
-    assert [s.cause for s in of_kind(step, StopDecided)] == [StopCause.START_TIMEOUT]  # type: ignore[attr-defined]
+    assert [s.cause for s in of_kind(step, StopDecided)] == [StopCause.START_TIMEOUT]
     assert {command.host for command in step.commands} == {"h1", "h2"}
 
 
@@ -68,7 +67,7 @@ def test_freed_gpus_are_held_for_the_claimant_and_given_to_nobody_else() -> None
     for n in range(1, 8):
         c.finish(f"one-{n}", 143, signalled=True)
     (placed,) = of_kind(c.later(c.policy.pass_interval_ms), Placed)
-    assert isinstance(placed, Placed) and placed.workload == "big"
+    assert placed.workload == "big"
 
 
 def test_only_the_victims_that_are_needed_go() -> None:
@@ -106,7 +105,7 @@ def test_unallocated_work_preempts_nothing_and_yields_first() -> None:
     c.later(HOUR)
     assert not of_kind(c.submit("beggar", "a", min_runtime=0), StopDecided)
     (stop,) = of_kind(c.submit("claimant", "a"), StopDecided)
-    assert isinstance(stop, StopDecided) and stop.run == "free~1"
+    assert stop.run == "free~1"
 
 
 @pytest.mark.parametrize("code", [0, 143, 137])
@@ -167,12 +166,12 @@ def test_a_requeue_waits_for_the_minimum_unless_overridden() -> None:
     c.running("w", min_runtime=HOUR, resumable=True)
     assert not of_kind(c.see(RequeueRequested(c.workload("w").workload.id, OPS)), StopDecided)
     (stop,) = of_kind(c.later(HOUR), StopDecided)
-    assert isinstance(stop, StopDecided) and not stop.override
+    assert not stop.override
     c.finish("w", 143, signalled=True)
     c.later(c.policy.pass_interval_ms)
     c.start("w")
     (stop,) = of_kind(c.see(RequeueRequested(c.workload("w").workload.id, OPS, override=True)), StopDecided)
-    assert isinstance(stop, StopDecided) and stop.override
+    assert stop.override
 
 
 def test_the_host_guards_the_contract_too() -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.ids import BudgetId
+from scheduler_core.observations import InventoryLoaded
 from scheduler_core.units import GPU, HOUR, MINUTE
 from scheduler_core.usage import Ledgers, StepFunction
-from scheduler_core.observations import InventoryLoaded
 from tests.core.clusters import PASS, T0, Cluster, budgets
 
 changes = st.lists(st.tuples(st.integers(0, 1000), st.integers(-5, 5)), max_size=30)

@@ -1,4 +1,4 @@
-"""The long run: `python -m tests.sim.soak --seeds 200 --steps 10000`. Prints each seed that fails; exit status 1 then."""
+"""The long run: `python -m tests.sim.soak --seeds 200 --steps 10000`. Prints each seed that fails."""
 
 from __future__ import annotations
 

@@ -1,0 +1,97 @@
+"""The rows of a table as a person arranged them: filtered, sorted, marked, with a cursor. All by key, never by
+place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from opsconsole.presenting.filtering import Filter
+from opsconsole.presenting.rows import Row, TableView
+from opsconsole.presenting.sorting import sorted_rows
+
+NOTHING = TableView("", (), ())
+
+
+@dataclass
+class RowSet:
+    """`rows` are what is shown now. A cursor whose row is gone moves next door; marks outlive filters, not rows."""
+
+    view: TableView = NOTHING
+    filter: Filter = field(default_factory=Filter)
+    sort: str = ""
+    reverse: bool = False
+    rows: tuple[Row, ...] = ()
+    place: dict[str, int] = field(default_factory=dict)
+    cursor: str | None = None
+    marks: dict[str, None] = field(default_factory=dict)
+    anchor: str | None = None  # where a range of marks begins
+
+    @property
+    def at(self) -> int:
+        """The place of the cursor; 0 where nothing is shown."""
+        return self.place.get(self.cursor, 0) if self.cursor is not None else 0
+
+    @property
+    def current(self) -> Row | None:
+        return self.rows[self.at] if self.rows else None
+
+    def show(self, view: TableView) -> None:
+        self.view = view
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Filters and sorts again. The cursor stays with its row; if that is gone, at its place."""
+        was = self.at
+        ordered = sorted_rows(self.view, self.sort, self.reverse) if self.sort else self.view.rows
+        self.rows = self.filter.rows(ordered)
+        self.place = {row.key: n for n, row in enumerate(self.rows)}
+        if self.cursor not in self.place:
+            self.cursor = self.rows[min(was, len(self.rows) - 1)].key if self.rows else None
+        if self.marks:
+            there = {row.key for row in self.view.rows}
+            self.marks = {key: None for key in self.marks if key in there}
+
+    def move_to(self, at: int) -> None:
+        if self.rows:
+            self.cursor = self.rows[max(0, min(at, len(self.rows) - 1))].key
+
+    def toggle(self) -> None:
+        """Marks the row under the cursor, or takes its mark away."""
+        if self.cursor is None:
+            return
+        if self.cursor in self.marks:
+            del self.marks[self.cursor]
+        else:
+            self.marks[self.cursor] = None
+        self.anchor = self.cursor
+
+    def mark_range(self) -> bool:
+        """From the row marked last to the cursor. False where no range has been begun: then it begins here."""
+        if self.cursor is None:
+            return False
+        if self.anchor not in self.place:
+            self.anchor = self.cursor
+            self.marks[self.cursor] = None
+            return False
+        first, last = sorted((self.place[self.anchor or ""], self.at))
+        self.marks |= {row.key: None for row in self.rows[first : last + 1]}
+        return True
+
+    def mark_all(self) -> None:
+        """All that the filter shows; again: none."""
+        shown = {row.key: None for row in self.rows}
+        self.marks = {} if shown.keys() <= self.marks.keys() else self.marks | shown
+        self.anchor = None
+
+    def chosen(self) -> tuple[str, ...]:
+        """What an action is about: the marked rows, else the one under the cursor."""
+        return tuple(self.marks) or ((self.cursor,) if self.cursor is not None else ())
+
+    def summary(self) -> str:
+        """`12 of 41, 3 marked (1 hidden)`."""
+        total, shown = len(self.view.rows), len(self.rows)
+        parts = [f"{shown} of {total}" if shown != total else str(total)]
+        if self.marks:
+            hidden = sum(1 for key in self.marks if key not in self.place)
+            parts.append(f"{len(self.marks)} marked" + (f" ({hidden} hidden)" if hidden else ""))
+        return ", ".join(parts)
