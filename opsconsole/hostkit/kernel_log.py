@@ -1,8 +1,8 @@
 """Where the kernel log can be read on this host, and how far it has been read in this boot.
 
-/dev/kmsg where it is allowed; else the journal as JSON; else dmesg; each without root where the host permits.
-The cursor (boot id, source, position) lies in the state directory, so that a reconnect repeats nothing; a client that lost lines
-may name an older cursor. After a reboot it starts again.
+/dev/kmsg where it is allowed; else the journal as JSON; else dmesg; each without root where the host permits. The
+cursor (boot id, source, position) lies in the state directory, so that a reconnect repeats nothing; a client that lost
+lines may name an older cursor. After a reboot it starts again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """After the last process: are the GPUs of the run free of it? Asked in a child, because the driver may hang.
 
-Released means that the driver lists no process on those GPUs that this host no longer knows (a living one is
-somebody else's), and that the memory in use is explained by the processes listed. What cannot be read is not released. Only where
-the host has no NVIDIA device at all is there nothing to ask.
+Released means that the driver lists no process on those GPUs that this host no longer knows (a living one is somebody
+else's), and that the memory in use is explained by the processes listed. What cannot be read is not released. Only
+where the host has no NVIDIA device at all is there nothing to ask.
 """
 
 from __future__ import annotations

@@ -20,8 +20,23 @@ NUMBER = re.compile(r"^(-?\d+(?:\.\d+)?)(?:\s*(%|[A-Za-z/]+))?$")
 UNITS = frozenset(["%", "W", "MHz", "MiB", "KiB", "GiB", "C", "MB/s", "KB/s", "us", "ms", "RPM", "mW"])
 # Text also where it looks like a number: a serial loses its zeros, a pid column its dashes.
 TEXT_FIELDS = frozenset(
-    "name gpu_name uuid gpu_uuid serial gpu_serial pci.bus_id gpu_bus_id gpu.bus_id pstate driver_version vbios_version "
-    "process_name compute_cap command type inforom.img".split()
+    [
+        "name",
+        "gpu_name",
+        "uuid",
+        "gpu_uuid",
+        "serial",
+        "gpu_serial",
+        "pci.bus_id",
+        "gpu_bus_id",
+        "pstate",
+        "driver_version",
+        "vbios_version",
+        "process_name",
+        "compute_cap",
+        "command",
+        "type",
+    ]
 )
 BAD_FIELD = re.compile(r'Field "([^"]+)" is not a valid field to query')
 BUS = r"((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"

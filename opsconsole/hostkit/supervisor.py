@@ -1,4 +1,4 @@
-"""One process per run: it starts the workload, keeps its log, stops it by rule 13, reaps it, says when its GPUs are free.
+"""One process per run: it starts the workload, keeps its log, stops and reaps it, and says when its GPUs are free.
 
 It is detached from everything (own session, re-parented, no inherited pipes) and is the subreaper of the tree, so no
 descendant can leave it: whoever double-forks or starts a session of its own becomes its child. It sleeps until output,

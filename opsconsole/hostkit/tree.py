@@ -1,8 +1,9 @@
 """All processes of a run, however they forked, changed group or session, or lost their parent.
 
-While its supervisor lives it is the subreaper of the whole tree, so every member is below it. Members are told from
-the supervisor's own helpers by their session: a helper stays in the supervisor's, a workload never does. When the
-supervisor is dead, members are found by the session they were started in and by OPSCONSOLE_RUN_DIR in their environment.
+While its supervisor lives it is the subreaper of the whole tree, so every member is below it. Members are told from the
+supervisor's own helpers by their session: a helper stays in the supervisor's, a workload never does. When the
+supervisor is dead, members are found by the session they were started in and by OPSCONSOLE_RUN_DIR in their
+environment.
 """
 
 from __future__ import annotations
