@@ -106,7 +106,11 @@ async def leading(live: Live) -> AsyncIterator[Runtime]:
     runtime = live.place.leader()
     task = asyncio.create_task(runtime.lead("test"))
     try:
-        await until(lambda: bool(runtime.state.hosts) and _all_fresh(runtime), "all hosts to answer", task)
+        await until(
+            lambda: runtime.pool is not None and bool(runtime.state.hosts) and _all_fresh(runtime),
+            "all hosts to answer",
+            task,
+        )
         yield runtime
     finally:
         task.cancel()
