@@ -44,7 +44,8 @@ def test_the_recovery_action_is_read_from_154() -> None:
 
 
 def test_one_record_with_line_breaks_is_one_line() -> None:
-    record = "3,77,5000000,-;NVRM: The NVIDIA GPU 0000:b3:00.0\\x0aNVRM: (PCI ID: 10de:26b5) installed\\x0aNVRM: fallen off the bus\n"
+    text = "NVRM: The NVIDIA GPU 0000:b3:00.0\\x0aNVRM: (PCI ID: 10de:26b5) installed\\x0aNVRM: fallen off the bus"
+    record = f"3,77,5000000,-;{text}\n"
     parsed = kernel.parse_kmsg(record)
     assert parsed and parsed[:2] == (77, 5.0)
     line = kernel.Reader().feed(parsed[2])

@@ -65,7 +65,7 @@ def listing(case: Case) -> Case:
 def count(case: Case) -> Case:
     bus, shown = case["input"].split("--\n")
     listed = [normal_address(line.split()[0]) for line in bus.splitlines()]
-    known = {pci: {} for pci in listed}
+    known: Case = {pci: {} for pci in listed}
     lost = missing_gpus(known, set(listed[:1]), listed)
     return {"bus": len(listed), "shown": len(smi_text.parse_list(shown)), "lost": [gpu["pci"] for gpu in lost]}
 
