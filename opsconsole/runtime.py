@@ -90,6 +90,8 @@ class Runtime:
     _inbox: list[Observation] = field(default_factory=list)
     _awake: asyncio.Event = field(default_factory=asyncio.Event)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
+    led_until_closed: bool = False  # it led, and stopped because it was closed, not beaten
+    _acted: bool = False
     _lost: str = ""
 
     def __post_init__(self) -> None:
@@ -226,6 +228,7 @@ class Runtime:
         await self._reconcile(reconcile_s)
         if confirm is not None and not await confirm(self.preview()):
             raise OpsConsoleError("not confirmed; nothing was done")
+        self._acted = True
         await self._turn([self.site.inventory])
         self._background.add(asyncio.create_task(self._keep_readings()))
         for command in self.engine.outstanding():
@@ -373,6 +376,7 @@ class Runtime:
     async def _stop_leading(self) -> None:
         """Nothing is sent any more; hosts and runs go on by themselves."""
         leading, pool, dispatch = self.leading, self.pool, self.dispatch
+        self.led_until_closed = self._acted and not self._lost
         self.leading, self.pool, self.dispatch = None, None, None
         for task in self._background:
             task.cancel()

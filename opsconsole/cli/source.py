@@ -1,0 +1,149 @@
+"""The console's picture of a live cluster: a runtime that follows, or leads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from opsconsole.cli.wiring import Place, view_of
+from opsconsole.config.inventory import current_user
+from opsconsole.errors import OpsConsoleError
+from opsconsole.presenting.sentences import sentence
+from opsconsole.presenting.view import ClusterView
+from opsconsole.runtime import LeadPlan, Runtime
+from opsconsole.ui.source import Confirm, Outcome
+from scheduler_core.decisions import PassDone
+from scheduler_core.observations import Observation
+
+
+@dataclass
+class Wish:
+    """Somebody wants this console to lead. `begun` is done when it acts, or says why it does not."""
+
+    kind: str
+    confirm: Confirm | None
+    begun: asyncio.Future[None]
+
+
+@dataclass
+class LiveSource:
+    """Implements `ui.source.ConsoleSource`. With `lead_as` it leads from the start, unasked: the demo's console does."""
+
+    place: Place
+    runtime: Runtime
+    lead_as: str = ""
+    hand_over: bool = True
+    actor: str = field(default_factory=current_user)
+    _wish: Wish | None = None
+    _wished: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def version(self) -> int:
+        return self.runtime.version
+
+    @property
+    def write_refused(self) -> str:
+        return "" if self.place.inventory.allow_write else "the inventory says allow_write: false"
+
+    def view(self) -> ClusterView:
+        return view_of(self.runtime)
+
+    async def run(self) -> None:
+        """Follows; leads when asked; follows again when it no longer leads."""
+        if self.lead_as:
+            self._wish = Wish(self.lead_as, None, asyncio.get_running_loop().create_future())
+            self.lead_as = ""
+        while True:
+            wish, self._wish = self._wish, None
+            if wish is None:
+                await self._follow()
+            else:
+                await self._lead(wish)
+
+    async def _follow(self) -> None:
+        """Until somebody wishes to lead."""
+        self._wished.clear()
+        following = asyncio.create_task(self.runtime.follow_forever())
+        wished = asyncio.create_task(self._wished.wait())
+        try:
+            await asyncio.wait({following, wished}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            for task in (following, wished):
+                task.cancel()
+
+    async def _lead(self, wish: Wish) -> None:
+        async def confirm(plan: LeadPlan) -> bool:
+            agreed = wish.confirm is None or await wish.confirm(lead_sentences(plan))
+            if agreed and not wish.begun.done():
+                wish.begun.set_result(None)
+            return agreed
+
+        try:
+            await self.runtime.lead(wish.kind, confirm)
+        except OpsConsoleError as error:
+            if wish.begun.done():
+                self.runtime.alarm("leader", f"no longer leading: {error.message}")
+            else:
+                wish.begun.set_exception(error)
+                wish.begun.exception()  # heard by `lead`, or shown as an alarm where nobody waits
+                self.runtime.alarm("leader", error.message)
+
+    async def request(self, observations: Sequence[Observation]) -> Outcome:
+        accepted = 0
+        for observation in observations:
+            try:
+                await self.runtime.ask(observation)
+            except OpsConsoleError as error:
+                return Outcome(accepted, (str(error),))
+            accepted += 1
+        return Outcome(accepted)
+
+    async def lead(self, reason: str, confirm: Confirm) -> None:
+        if self.runtime.leading is not None:
+            raise OpsConsoleError("this console leads already")
+        wish = Wish("console", confirm, asyncio.get_running_loop().create_future())
+        self._wish = wish
+        self._wished.set()
+        await wish.begun
+
+    def poll_now(self) -> None:
+        pool = self.runtime.pool
+        for host in self.runtime.site.inventory.hosts if pool is not None else ():
+            with contextlib.suppress(OpsConsoleError):
+                pool.reconnect(host.name)  # type: ignore[union-attr]
+
+    async def close(self) -> None:
+        """The app has cancelled `run` before: nothing leads here any more."""
+        if self.hand_over and self.place.inventory.on_quit == "serve" and self._led():
+            detach_serve(self.place)
+
+    def _led(self) -> bool:
+        return self.runtime.led_until_closed
+
+
+def lead_sentences(plan: LeadPlan) -> list[str]:
+    """What leading would do at once."""
+    lines = [f"{plan.live_runs} runs go on."]
+    if plan.silent:
+        lines.append(f"No answer from {', '.join(plan.silent)}: what runs there is left alone.")
+    return lines + [sentence(d) for d in plan.decisions if not isinstance(d, PassDone)]
+
+
+def detach_serve(place: Place) -> None:
+    """A headless leader takes over, so that drains outlive the screen. Its words go to a file beside the store."""
+    log = place.inventory.state_dir / "serve.log"
+    words = ["--inventory", place.inventory.path, "--cluster", place.cluster.name, "--standby", "--yes"]
+    with log.open("ab") as out:
+        subprocess.Popen(
+            [sys.executable, "-m", "opsconsole", "serve", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
