@@ -1,0 +1,1 @@
+"""Measured figures, each with its command: `python -m benchmarks` runs all."""
