@@ -10,7 +10,7 @@ import pwd
 import time
 from typing import Any, Callable, Dict, List
 
-from . import fake_nvml, proc, smi, tree
+from . import fake_nvml, library, proc, smi, tree
 from .files import Damaged, Record, read_json
 from .nvml import Nvml, as_reading
 from .pci import pci_gpus, with_slots
@@ -66,6 +66,7 @@ class Reader:
 
     def _from_nvml(self, listed: list[str] | None) -> tuple[str, Reading, Gpus] | Reading:
         """A driver that answers, or the reading that says why it does not."""
+        library.prepare(self.state)
         try:
             import pynvml
         except ImportError as error:

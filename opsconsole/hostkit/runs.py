@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import time
 
 from . import proc
@@ -248,6 +247,8 @@ def place_order(state: StateDir, token: str, store: object, epoch: object, spec:
 
 def forget(state: StateDir, run: Run) -> None:
     """Remove the directory; its token stays burnt."""
+    import shutil  # rarely needed, and it brings compression libraries along
+
     shutil.rmtree(run.dir)
     sync_directory(state.runs)
 

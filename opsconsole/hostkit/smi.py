@@ -6,7 +6,6 @@ One GPU that cannot be reached makes nvidia-smi give up on all, so then each is 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from typing import Any
@@ -83,6 +82,8 @@ def query(kind: str, fields: list[str], *more: str) -> Table:
 
 def read_all(errors: list[str]) -> tuple[Reading, list[dict[str, Any]]] | None:
     """(driver, GPUs); None where nvidia-smi is not installed. What it complains about goes into `errors`."""
+    import shutil
+
     if shutil.which("nvidia-smi") is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """The one process that asks the driver. When a call hangs, it hangs; the agent goes on and says which call it was.
 
 There is never a second worker beside a stuck one: it gets SIGKILL, and until the kernel lets go of it (state D) each
-probe says so instead of showing GPUs. A fresh worker starts after every failure of the driver as a whole.
+probe says so instead of showing GPUs. While the driver as a whole fails, a fresh worker starts every minute.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .readings import failed, plain
 from .state import StateDir
 
 DEADLINE_S = 15.0  # the first call into a driver without persistence mode takes seconds per GPU
+FRESH_AFTER_S = 60.0  # loading pynvml costs 0.1 s of CPU: not at every probe of a host without a driver
 MARK_BYTES = 256
 PR_SET_PDEATHSIG = 1
 
@@ -37,6 +38,7 @@ class Worker:
         self.socket: socket.socket | None = None
         self.asked_at: float | None = None
         self.killed_at: float | None = None
+        self.born_at = 0.0
         self.buffer: list[bytes] = []
 
     def ask(self, now: float) -> bool:
@@ -71,22 +73,25 @@ class Worker:
             return None
         line, self.buffer, self.asked_at = b"".join(self.buffer), [], None
         found: Record = json.loads(line)
-        if found["source"] == "none" or "failed" in found["driver"]:
+        works = found["source"] != "none" and "failed" not in found["driver"]
+        if not works and time.monotonic() - self.born_at > FRESH_AFTER_S:
             self._end()  # a driver that was reloaded needs a library that was loaded anew
         return found
 
     def trouble(self, now: float) -> str | None:
         """Why there is no reading: a call hangs. Gives the worker up when its time is over."""
-        if self.asked_at is not None and self.killed_at is None and now - self.asked_at > self.deadline_s:
+        expired = self.asked_at is not None and self.killed_at is None and now - self.asked_at > self.deadline_s
+        if expired:
+            text = self._hang(now)
             self._end()
-        if self.killed_at is None:
-            return None
+            return text  # told once in any case, also when the worker dies of the signal at once
         self._reap()
-        if self.killed_at is None:
-            return None
+        return self._hang(now) if self.killed_at is not None else None
+
+    def _hang(self, now: float) -> str:
         stat = proc.read_stat(self.pid)
         letter = "?" if stat is None else stat.state
-        waited = now - (self.asked_at if self.asked_at is not None else self.killed_at)
+        waited = now - (self.asked_at or self.killed_at or now)
         return f"driver hang: {self.call()} for {waited:.0f} s (probe process {self.pid}, state {letter})"
 
     def call(self) -> str:
@@ -124,6 +129,7 @@ class Worker:
 
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
+        self.born_at = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
             serve(self.state, theirs, self.mark)

@@ -16,6 +16,8 @@ import pytest
 
 from opsconsole import hostkit
 from opsconsole.hostkit.logfile import LogWriter, read_log
+from opsconsole.hostkit.state import open_state
+from opsconsole.hostkit.worker import Worker
 from opsconsole.hostkit.zipapp_build import LEFT_OUT, build_zipapp, pack, sources
 from tests.hostkit.hosts import GIB, Client, Host, alive, wait_until
 
@@ -76,6 +78,37 @@ def test_a_hanging_driver_hangs_alone(host: Host) -> None:
     assert len(workers) == 1
     client.close()
     wait_until(lambda: not alive(workers[0]))
+
+
+def test_the_hanging_call_is_named_and_never_joined_by_a_second(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.gpus([{**GPU, "hang_s": 1000}])
+    for name, found in host.environment().items():
+        monkeypatch.setenv(name, found)
+    worker = Worker(open_state(str(host.state)), deadline_s=0.3)
+    try:
+        assert worker.ask(time.monotonic()) and not worker.ask(time.monotonic())
+        assert worker.trouble(time.monotonic()) is None
+        time.sleep(0.4)
+        text = worker.trouble(time.monotonic())
+        assert text and text.startswith("driver hang: ") and str(host.root) not in text
+        wait_until(lambda: worker.trouble(time.monotonic()) is None)
+        assert worker.ask(time.monotonic())
+    finally:
+        worker.close()
+
+
+def test_a_host_without_a_driver_keeps_its_worker(tmp_path: Path, zipapp: Path) -> None:
+    """Loading pynvml again at every probe would cost more than all else."""
+    host = Host(tmp_path / "host", [sys.executable, "-I", str(zipapp)], fake=False)
+    try:
+        client = host.connect()
+        client.next_probe()
+        before = host.processes_like(" agent")
+        client.next_probe()
+        assert host.processes_like(" agent") == before and len(before) == 2
+        assert list((host.state / "kit").glob("pynvml-*/__pycache__/*.pyc"))
+    finally:
+        host.power_off()
 
 
 def test_a_crash_of_the_library_is_said(host: Host) -> None:
