@@ -40,3 +40,15 @@ class UsageError(OpsConsoleError):
     """The words or the file given are wrong; nothing was tried."""
 
     exit_code = 2
+
+
+class StoreError(OpsConsoleError):
+    """The store cannot be used at all: wrong place, newer version, damaged."""
+
+
+class StoreUnavailable(StoreError):
+    """It cannot be written now: full, locked, gone. The leader stops acting and tries again."""
+
+
+class LostLease(StoreError):
+    """Another leader has a higher epoch: this process may not act any more."""

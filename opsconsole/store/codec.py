@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from opsconsole.store.errors import StoreError
+from opsconsole.errors import StoreError
 from scheduler_core.commands import Command
 from scheduler_core.decisions import Decision
 from scheduler_core.observations import Observation

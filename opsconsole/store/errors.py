@@ -1,17 +1,5 @@
-"""What can go wrong with a store, as a person reads it."""
+"""What can go wrong with a store. Defined beside the other errors, so that nobody needs the store to know them."""
 
-from __future__ import annotations
+from opsconsole.errors import LostLease, StoreError, StoreUnavailable
 
-from opsconsole.errors import OpsConsoleError
-
-
-class StoreError(OpsConsoleError):
-    """The store cannot be used at all: wrong place, newer version, damaged."""
-
-
-class StoreUnavailable(StoreError):
-    """It cannot be written now: full, locked, gone. The leader stops acting and tries again."""
-
-
-class LostLease(StoreError):
-    """Another leader has a higher epoch: this process may not act any more."""
+__all__ = ["LostLease", "StoreError", "StoreUnavailable"]

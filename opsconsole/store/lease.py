@@ -1,14 +1,12 @@
-"""The lease: who leads, with an epoch that only grows. Times are of the head node's boot-time clock, not of the
-wall."""
+"""The lease: who leads, with an epoch that only grows. Times are of the head node's boot-time clock."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
+from opsconsole.clock import boot_id, boot_now_ms
 from opsconsole.store.database import transaction
 
 EXPIRES_MS = 6_000  # renewed every second: another may lead within 10 s of a death
@@ -20,24 +18,13 @@ class Lease:
     """Who leads. `age_ms` since the last renewal; None where it was made before the last boot."""
 
     epoch: int
-    holder: str
-    kind: str
+    holder: str  # "head pid 12", "" when nobody leads
+    kind: str  # console, serve
     age_ms: int | None
 
     @property
     def live(self) -> bool:
         return bool(self.holder) and self.age_ms is not None and self.age_ms < EXPIRES_MS
-
-
-def boot_now_ms() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-
-
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "unknown"
 
 
 def me() -> str:
@@ -48,11 +35,11 @@ def read_lease(db: sqlite3.Connection) -> Lease:
     epoch, holder, kind, boot, renewed = db.execute(
         "SELECT epoch, holder, kind, boot_id, renewed_ms FROM lease"
     ).fetchone()
-    return Lease(epoch, holder, kind, boot_now_ms() - renewed if boot == boot_id() else None)
+    return Lease(epoch, holder, kind, max(0, boot_now_ms() - renewed) if boot == boot_id() else None)
 
 
 def acquire(db: sqlite3.Connection, kind: str) -> int | None:
-    """A new epoch for this process; None while another's lease lives."""
+    """A new epoch for this process; None while a lease lives, be it another's or one of this very process."""
     with transaction(db):
         lease = read_lease(db)
         if lease.live:

@@ -1,4 +1,4 @@
--- One file per cluster. `journal` only grows: triggers refuse updates and deletes of what is not archived.
+-- One file per cluster. `journal` only grows: triggers refuse updates, and deletes of what is not archived.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE journal (
@@ -12,6 +12,9 @@ CREATE TABLE journal (
 );
 CREATE INDEX journal_wall ON journal (wall_ms);
 CREATE TRIGGER journal_is_append_only BEFORE UPDATE ON journal
+BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER journal_is_kept BEFORE DELETE ON journal
+WHEN OLD.seq > coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'archived_to'), 0)
 BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 
 CREATE TABLE snapshots (
@@ -36,7 +39,7 @@ CREATE TABLE requests (
     wall_ms INTEGER NOT NULL,
     kind    TEXT NOT NULL,
     body    BLOB NOT NULL,
-    outcome TEXT                        -- NULL until a leader has journalled it
+    outcome TEXT                        -- NULL until a leader has answered: accepted, or refused: why
 );
 
 CREATE TABLE readings (                 -- the newest readings of each host, for followers; may be thrown away

@@ -2,61 +2,58 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from opsconsole.clock import wall_now_ms
+from opsconsole.errors import LostLease, StoreUnavailable
+from opsconsole.store import journal, requests, snapshots
 from opsconsole.store import lease as leases
-from opsconsole.store.codec import decode, encode
-from opsconsole.store.database import open_database, speaking, transaction
-from opsconsole.store.errors import LostLease
+from opsconsole.store.database import Damaged, open_database, speaking, transaction
+from opsconsole.store.journal import Event
+from opsconsole.store.lease import Lease
+from opsconsole.store.requests import ACCEPTED, Request
+from opsconsole.store.snapshots import Recovered, image_of
 from scheduler_core.engine import Engine
-from scheduler_core.image import StateImage, from_image, to_image
 
-SNAPSHOTS_KEPT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A row of the journal, for people and followers. `wall_ms` is wall time, `at_ms` cluster time."""
-
-    seq: int
-    tick: int
-    at_ms: int
-    wall_ms: int
-    role: str
-    kind: str
-    body: bytes
-
-    @property
-    def value(self) -> Any:
-        return decode(self.kind, self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What somebody who does not lead asks for."""
-
-    id: int
-    observation: Any
+__all__ = ["ACCEPTED", "Event", "Lease", "Recovered", "Request", "Store"]
+TAIL = 100_000
+JOURNAL_KEEP_MS = 90 * 86_400_000
 
 
 class Store:
-    """`before_write` is called with the name of each write point; crash tests end the process there."""
+    """`before_write` is called with the name of each write point; crash tests end the process there.
+
+    Raises StoreUnavailable where it cannot be written now, LostLease where another epoch has begun, else StoreError.
+    """
 
     def __init__(self, path: Path, read_only: bool = False, before_write: Callable[[str], None] | None = None) -> None:
         self.path = path
         self._db = open_database(path, read_only)
+        self._identity = _identity(path)
         self.before_write = before_write or (lambda point: None)
-        (self.id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
+        with speaking(path):
+            (self.id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
 
     def close(self) -> None:
         self._db.close()
+
+    def another(self) -> Store:
+        """A second connection, for another thread."""
+        return Store(self.path, read_only=True, before_write=self.before_write)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """SQLite goes on writing to a file that was removed: a journal that nobody will find again."""
+        if _identity(self.path) != self._identity:
+            raise StoreUnavailable(
+                f"the store {self.path} was moved or removed while in use",
+                advice="put it back, or stop this process and restore it from a copy",
+            )
+        with speaking(self.path):
+            yield
 
     # -- journal ---------------------------------------------------------------------------------------------------
 
@@ -68,26 +65,21 @@ class Store:
         observations: Sequence[Any],
         decisions: Sequence[Any],
         commands: Sequence[Any],
-        requests: Sequence[int] = (),
+        requests_done: Sequence[int] = (),
     ) -> int:
         """One tick, whole or not at all, for the highest epoch only; answers its requests. Returns the last seq."""
-        wall = time.time_ns() // 1_000_000
-        rows = [
-            (tick, at_ms, wall, role, *encode(event))
-            for role, events in (("observation", observations), ("decision", decisions), ("command", commands))
-            for event in events
-        ]
-        with speaking(self.path):
-            self.before_write("begin")
+        roles = (("observation", observations), ("decision", decisions), ("command", commands))
+        rows = journal.rows_of(tick, at_ms, wall_now_ms(), roles)
+        self.before_write("begin")
+        with self._writing():
             with transaction(self._db):
                 self._fence(epoch)
-                self._db.executemany(
-                    "INSERT INTO journal (tick, at_ms, wall_ms, role, kind, body) VALUES (?, ?, ?, ?, ?, ?)", rows
-                )
-                self._db.executemany("UPDATE requests SET outcome = 'accepted' WHERE id = ?", [(r,) for r in requests])
+                journal.append(self._db, rows)
+                requests.answer(self._db, requests_done)
+                seq = journal.last_seq(self._db)
                 self.before_write("commit")
             self.before_write("committed")
-            return self.last_seq()
+            return seq
 
     def _fence(self, epoch: int) -> None:
         (highest,) = self._db.execute("SELECT epoch FROM lease").fetchone()
@@ -95,115 +87,110 @@ class Store:
             raise LostLease(f"another leader has taken over (epoch {highest}, this one had {epoch})")
 
     def last_seq(self) -> int:
-        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0])
-
-    def tail(self, after: int, limit: int = 100_000) -> list[Event]:
-        """The rows behind `after`, in order."""
         with speaking(self.path):
-            rows = self._db.execute(
-                "SELECT seq, tick, at_ms, wall_ms, role, kind, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?",
-                (after, limit),
-            ).fetchall()
-        return [Event(*row) for row in rows]
+            return journal.last_seq(self._db)
+
+    def tail(self, after: int, limit: int = TAIL) -> list[Event]:
+        """The rows behind `after`, in order, whole ticks, about `limit` of them."""
+        with speaking(self.path):
+            return journal.tail(self._db, after, limit)
 
     def since(self, wall_ms: int, limit: int = 10_000) -> list[Event]:
-        """The newest rows since an instant of the wall clock, in order."""
+        """The newest rows since an instant of the wall clock that are worth telling, in order."""
         with speaking(self.path):
-            rows = self._db.execute(
-                "SELECT seq, tick, at_ms, wall_ms, role, kind, body FROM journal"
-                " WHERE wall_ms >= ? AND role <> 'command' AND kind NOT IN ('PassDone', 'InventoryLoaded')"
-                " ORDER BY seq DESC LIMIT ?",
-                (wall_ms, limit),
-            ).fetchall()
-        return [Event(*row) for row in reversed(rows)]
+            return journal.since(self._db, wall_ms, limit)
+
+    def archive(self, keep_ms: int = JOURNAL_KEEP_MS) -> int:
+        """Moves rows older than that to files in NAME.archive. Returns how many; call again while there are any."""
+        with self._writing():
+            return journal.archive(self._db, self.path.with_suffix(".archive"), wall_now_ms() - keep_ms)
 
     # -- recovery --------------------------------------------------------------------------------------------------
 
-    def snapshot(self, engine: Engine, tick: int, seq: int) -> None:
-        """Keeps the state as of `seq`. The newest few are kept; a damaged one falls back to the one before."""
-        body = msgspec.json.encode(to_image(engine.state))
-        with speaking(self.path):
-            self.before_write("snapshot")
-            with transaction(self._db):
-                self._db.execute(
-                    "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", (tick, seq, sha256(body).hexdigest(), body)
-                )
-                self._db.execute(
-                    "DELETE FROM snapshots WHERE tick NOT IN (SELECT tick FROM snapshots ORDER BY tick DESC LIMIT ?)",
-                    (SNAPSHOTS_KEPT,),
-                )
+    def snapshot(self, engine: Engine, tick: int, seq: int, epoch: int | None = None) -> None:
+        """Keeps the state as of `seq`, for the highest epoch only where one is given."""
+        self.keep_image(image_of(engine), tick, seq, epoch)
+
+    def keep_image(self, image: bytes, tick: int, seq: int, epoch: int | None) -> None:
+        self.before_write("snapshot")
+        with self._writing():
+            snapshots.keep(self._db, image, tick, seq, lambda: None if epoch is None else self._fence(epoch))
+            requests.tidy(self._db, wall_now_ms())
 
     def recover(self) -> Recovered:
-        """The newest intact snapshot with the journal's tail folded into it."""
-        found = Recovered(Engine(), 0, 0, [])
+        """The newest intact snapshot with the whole tail of the journal folded into it."""
         with speaking(self.path):
-            rows = self._db.execute("SELECT tick, seq, checksum, body FROM snapshots ORDER BY tick DESC").fetchall()
-        for tick, seq, checksum, body in rows:
-            if sha256(body).hexdigest() == checksum:
-                image = msgspec.json.decode(body, type=StateImage)
-                found.engine, found.tick, found.seq = Engine(from_image(image)), tick, seq
-                break
-            found.warnings.append(f"the snapshot of tick {tick} is damaged and was passed over")
-        found.fold(self.tail(found.seq))
+            found = snapshots.newest(self._db)
+        while events := self.tail(found.seq):
+            found.fold(events)
         return found
+
+    def problems(self) -> list[str]:
+        """What SQLite's own check finds; none in a sound file. Reads all of it: a second or so per GB."""
+        try:
+            with speaking(self.path):
+                rows = self._db.execute("PRAGMA quick_check(20)").fetchall()
+        except Damaged as error:
+            return [error.message]
+        return [text for (text,) in rows if text != "ok"]
 
     # -- lease -----------------------------------------------------------------------------------------------------
 
-    def lease(self) -> leases.Lease:
+    def lease(self) -> Lease:
         with speaking(self.path):
             return leases.read_lease(self._db)
 
     def acquire(self, kind: str) -> int | None:
-        with speaking(self.path):
+        """A new epoch, or None while a lease lives."""
+        self.before_write("acquire")
+        with self._writing():
             return leases.acquire(self._db, kind)
 
     def renew(self, epoch: int) -> None:
         """Raises LostLease when another epoch has begun."""
-        with speaking(self.path):
+        with self._writing():
             if not leases.renew(self._db, epoch):
                 raise LostLease("another leader has taken over")
 
     def release(self, epoch: int) -> None:
-        with speaking(self.path):
+        self.before_write("release")
+        with self._writing():
             leases.release(self._db, epoch)
 
     # -- requests --------------------------------------------------------------------------------------------------
 
     def ask(self, observation: Any) -> int:
         """A request to the leader; its outcome stands under this id."""
-        with speaking(self.path), transaction(self._db):
-            kind, body = encode(observation)
-            cursor = self._db.execute(
-                "INSERT INTO requests (wall_ms, kind, body) VALUES (?, ?, ?)", (time.time_ns() // 1_000_000, kind, body)
-            )
-            return int(cursor.lastrowid or 0)
+        with self._writing():
+            return requests.ask(self._db, observation, wall_now_ms())
 
     def open_requests(self) -> list[Request]:
         with speaking(self.path):
-            rows = self._db.execute("SELECT id, kind, body FROM requests WHERE outcome IS NULL ORDER BY id").fetchall()
-        return [Request(rid, decode(kind, body)) for rid, kind, body in rows]
+            return requests.unanswered(self._db)
+
+    def refuse(self, epoch: int, request: int, why: str) -> None:
+        """The leader's answer to what it cannot do."""
+        with self._writing(), transaction(self._db):
+            self._fence(epoch)
+            requests.answer(self._db, [request], f"refused: {why}")
 
     def outcome(self, request: int) -> str | None:
-        """None until a leader has journalled it."""
+        """None until a leader has answered: "accepted", or "refused: why"."""
         with speaking(self.path):
-            row = self._db.execute("SELECT outcome FROM requests WHERE id = ?", (request,)).fetchone()
-        return row[0] if row else None
+            return requests.outcome_of(self._db, request)
 
     def withdraw(self, request: int) -> bool:
         """Takes an unanswered request back. False when a leader was faster."""
-        with speaking(self.path), transaction(self._db):
-            cursor = self._db.execute("DELETE FROM requests WHERE id = ? AND outcome IS NULL", (request,))
-            return cursor.rowcount == 1
+        with self._writing():
+            return requests.withdraw(self._db, request)
 
     # -- the newest readings, for followers ------------------------------------------------------------------------
 
     def put_readings(self, readings: dict[str, tuple[int, bytes]]) -> None:
         """By host: wall time in ms and the probe as JSON."""
-        with speaking(self.path), transaction(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?)",
-                [(h, at, body) for h, (at, body) in readings.items()],
-            )
+        rows = [(host, at, body) for host, (at, body) in readings.items()]
+        with self._writing(), transaction(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
 
     def readings(self) -> dict[str, tuple[int, bytes]]:
         with speaking(self.path):
@@ -213,34 +200,18 @@ class Store:
     # -- small facts -----------------------------------------------------------------------------------------------
 
     def get(self, key: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        with speaking(self.path):
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def put(self, key: str, value: str) -> None:
-        with speaking(self.path):
+        with self._writing():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-@dataclass
-class Recovered:
-    """An engine as of `seq`, the last journal row folded into it."""
-
-    engine: Engine
-    tick: int
-    seq: int
-    warnings: list[str]
-
-    def fold(self, events: Sequence[Event]) -> None:
-        """Folds whole ticks; the journal holds no others."""
-        observations: list[Any] = []
-        decisions: list[Any] = []
-        for i, event in enumerate(events):
-            if event.role == "observation":
-                observations.append(event.value)
-            elif event.role == "decision":
-                decisions.append(event.value)
-            self.seq = event.seq
-            if i + 1 == len(events) or events[i + 1].tick != event.tick:
-                self.engine.fold(event.at_ms, observations, decisions)
-                self.tick = event.tick
-                observations, decisions = [], []
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
