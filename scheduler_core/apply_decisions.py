@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler_core.apply_hosts import lost
 from scheduler_core.apply_requests import begin_drain, drop_broken_claims, end_drain
+from scheduler_core.breaker import GPUS_PER_MS, HOSTS_PER_MS
 from scheduler_core.changes import drop_claim, hold, set_claim, set_member, set_phase, stopping, touch_host
 from scheduler_core.decisions import (
     BreakerTripped,
@@ -15,9 +16,11 @@ from scheduler_core.decisions import (
     Placed,
     StopCause,
     StopDecided,
+    StrayFound,
     WorkloadHeld,
 )
 from scheduler_core.fleet import HostState
+from scheduler_core.hosttable import HostEvent, move
 from scheduler_core.observations import By, DrainRequested
 from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run
 from scheduler_core.timers import watch_run
@@ -32,6 +35,8 @@ def placed(state: ClusterState, decision: Placed) -> None:
     set_phase(state, record, WorkloadPhase.RUNNING)
     record.attempt += 1
     record.run = decision.run
+    state.tripped.pop(f"workload {decision.workload}", None)
+    state.allowed.pop(f"workload {decision.workload}", None)
     w = record.workload
     members = {m.host: MemberRecord(m.slots) for m in decision.members}
     run = Run(decision.run, w.id, w.budget, w.allocated, w.min_runtime_ms, state.now, members)
@@ -53,14 +58,14 @@ def stop_decided(state: ClusterState, decision: StopDecided) -> None:
         run.stop = decision if decision.cause is StopCause.CANCEL else run.stop
         return
     if decision.cause is StopCause.PREEMPT:
-        state.preempted.append((state.now, run.gpus))
-        if state.preempted[0][0] < state.now - 2 * 60 * 60_000:
-            del state.preempted[0]
+        kept = [(at, gpus) for at, gpus in state.preempted if at > state.now - GPUS_PER_MS]
+        state.preempted = [*kept, (state.now, run.gpus)]
     stopping(state, run, decision)
     watch_run(state, run)
 
 
 def host_moved(state: ClusterState, decision: HostMoved) -> None:
+    """Drained when known empty; else an automatic move that the breaker let through (rule 29)."""
     record = state.hosts[decision.host]
     by = record.by if decision.to is HostState.DRAINED else By(MACHINE.actor, decision.reason)
     touch_host(state, record, state=decision.to, since=state.now, by=by)
@@ -68,7 +73,8 @@ def host_moved(state: ClusterState, decision: HostMoved) -> None:
     if decision.to is HostState.DRAINED:
         end_drain(state, record, "drained")
         return
-    state.auto_moves = [at for at in state.auto_moves if at > state.now - 2 * 60 * 60_000] + [state.now]
+    state.auto_moves = [at for at in state.auto_moves if at > state.now - HOSTS_PER_MS] + [state.now]
+    state.allowed.pop(f"host {decision.host}", None)
     proposal = state.proposals.pop(decision.host, None)
     if decision.to is HostState.DRAINING and proposal is not None:
         request = DrainRequested(proposal.drain, decision.host, By(MACHINE.actor, decision.reason))
@@ -84,10 +90,15 @@ def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
     run = state.runs[decision.run]
     set_member(state, run, decision.host, MemberPhase.LEAKED)
     record = state.hosts[decision.host]
-    if record.state is HostState.SERVING:
+    if (to := move(record.state, HostEvent.SUSPECT)) is not None:
         by = By(MACHINE.actor, f"GPUs of {decision.run} are still held after SIGKILL")
-        touch_host(state, record, state=HostState.SUSPECT, since=state.now, by=by)
+        touch_host(state, record, state=to, since=state.now, by=by)
     drop_broken_claims(state, record)
+
+
+def stray_found(state: ClusterState, decision: StrayFound) -> None:
+    """Only commands: it is stopped until its host says that it went."""
+    state.strays.remove((decision.run, decision.host))
 
 
 def workload_held(state: ClusterState, decision: WorkloadHeld) -> None:
@@ -103,6 +114,11 @@ def breaker_tripped(state: ClusterState, decision: BreakerTripped) -> None:
 
 
 def pass_done(state: ClusterState, decision: PassDone) -> None:
+    """Who waits for `max_blast`'s patience keeps its place in it, and is looked at again when it is over (rule 18)."""
     state.last_pass_at = state.now
     state.dirty = False
-    state.blast_blocked = {wid: state.blast_blocked.get(wid, state.now) for wid in decision.blocked}
+    known = state.blast_blocked
+    state.blast_blocked = {wid: known.get(wid, state.now) for wid in decision.blocked}
+    for wid in decision.blocked:
+        if wid not in known:
+            state.index.wake_at(state.now + state.policy.blast_patience_ms, "patience", wid)

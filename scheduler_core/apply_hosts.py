@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler_core.apply_requests import drop_broken_claims
+from scheduler_core.apply_requests import drop_broken_claims, end_drain
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.fleet import Host, HostState, Reach
-from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.hosttable import ReachEvent, reach_after, require_reach
+from scheduler_core.ids import ROOT, BudgetId, HostName, RunId
 from scheduler_core.observations import (
     AutoDrainProposed,
     By,
@@ -21,7 +22,9 @@ from scheduler_core.observations import (
 )
 from scheduler_core.outcomes import finish_run
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
-from scheduler_core.timers import rebuild_timers
+from scheduler_core.timers import rebuild_timers, watch_host
+
+LEFT = By("inventory", "left the inventory")
 
 
 def inventory_loaded(state: ClusterState, event: InventoryLoaded) -> None:
@@ -58,50 +61,79 @@ def _host_declared(state: ClusterState, host: Host) -> None:
     if record.host != host:
         touch_host(state, record, host=host)
         state.index.sizes.clear()
+        drop_broken_claims(state, record)
     if record.removed:
-        touch_host(state, record, removed=False, state=HostState.SERVING, since=state.now)
+        back = record.by == LEFT and record.state is HostState.CORDONED
+        touch_host(state, record, removed=False)
+        if back:
+            touch_host(state, record, state=HostState.SERVING, since=state.now, by=None)
 
 
 def _host_left(state: ClusterState, record: HostRecord) -> None:
-    """Goes at once when it has no runs; else it is cordoned and goes with the last of them."""
+    """Goes at once when it has no runs; else nothing new starts there and it goes with the last of them."""
+    touch_host(state, record, removed=True)
+    if record.state is HostState.SERVING:
+        touch_host(state, record, state=HostState.CORDONED, since=state.now, by=LEFT)
+    drop_broken_claims(state, record)
     if not record.runs:
-        touch_host(state, record, state=HostState.CORDONED)
-        drop_broken_claims(state, record)
-        remove_host(state, record.host.name)
-    else:
-        by = By("inventory", "left the inventory")
-        touch_host(state, record, removed=True, state=HostState.CORDONED, since=state.now, by=by)
-        drop_broken_claims(state, record)
+        _forget_host(state, record)
+
+
+def _forget_host(state: ClusterState, record: HostRecord) -> None:
+    """A host of the inventory no more, and without runs: its drain is over, whatever it was waiting for."""
+    end_drain(state, record, "removed")
+    state.proposals.pop(record.host.name, None)
+    remove_host(state, record.host.name)
 
 
 def seen(state: ClusterState, event: HostSeen) -> None:
+    """It answers. What its runs did meanwhile is told before this, over the same link (`sensing`)."""
     record = state.hosts.get(event.host)
     if record is None:
         return
-    if record.boot_id and event.boot_id != record.boot_id:
-        bury_members(state, record, "the host rebooted", dispatched_too=False)
-    if record.reach in (Reach.UNREACHABLE, Reach.LOST):
-        for run_id in record.runs:  # a stop whose deadline passed meanwhile
-            state.index.wake_at(state.now, "leak", run_id)
+    if event.boot_id and event.boot_id != record.boot_id:
+        _rebooted(state, record, event.boot_id)
+    before = record.reach
     touch_host(
         state,
         record,
-        reach=Reach.FRESH,
-        boot_id=event.boot_id,
+        reach=require_reach(before, ReachEvent.SEEN),
+        boot_id=event.boot_id or record.boot_id,
         gpu_ids=event.gpu_ids,
         foreign=event.foreign,
         unfit=event.unfit,
-        empty=event.empty and not record.runs,
+        empty=event.empty,
         unreachable_since=None,
         unreachable_why="",
     )
+    if before is not Reach.FRESH:
+        record.reach_since = state.now
+        record.answers_since = record.answers_since if before is Reach.STALE else state.now
+        watch_host(state, record)
     drop_broken_claims(state, record)
+
+
+def _rebooted(state: ClusterState, record: HostRecord, boot_id: str) -> None:
+    """A new boot id proves that whatever ran under the old one is dead. What began since is not."""
+    record.buried, record.strays = [], []
+    state.strays = [stray for stray in state.strays if stray[1] != record.host.name]
+    old = record.boot_id
+    for run_id in list(record.runs) if old else ():
+        member = state.runs[run_id].members[record.host.name]
+        if member.boot_id == old or member.phase is MemberPhase.LEAKED:
+            _bury(state, record, state.runs[run_id], "the host rebooted")
+    for run_id in record.runs:
+        member = state.runs[run_id].members[record.host.name]
+        if member.phase is not MemberPhase.DISPATCHED and not member.boot_id:
+            member.boot_id = boot_id
 
 
 def stale(state: ClusterState, event: HostStale) -> None:
     record = state.hosts.get(event.host)
-    if record is not None and record.reach is Reach.FRESH:
-        touch_host(state, record, reach=Reach.STALE, empty=False)
+    to = reach_after(record.reach, ReachEvent.STALE) if record is not None else None
+    if record is not None and to is not None:
+        touch_host(state, record, reach=to, reach_since=state.now, empty=False)
+        watch_host(state, record)
 
 
 def unreachable(state: ClusterState, event: HostUnreachable) -> None:
@@ -109,17 +141,20 @@ def unreachable(state: ClusterState, event: HostUnreachable) -> None:
     record = state.hosts.get(event.host)
     if record is None:
         return
-    if record.reach in (Reach.FRESH, Reach.STALE, Reach.NEVER_SEEN):
-        since = record.unreachable_since if record.unreachable_since is not None else state.now
-        reach = Reach.UNREACHABLE if record.reach is not Reach.NEVER_SEEN else Reach.NEVER_SEEN
-        touch_host(state, record, reach=reach, empty=False, unreachable_since=since)
-        state.index.wake_at(since + state.policy.lost_after_ms, "lost", event.host)
     record.unreachable_why = event.why
+    to = reach_after(record.reach, ReachEvent.UNREACHABLE)
+    if to is None:
+        return
+    since = state.now if record.unreachable_since is None else record.unreachable_since
+    touch_host(state, record, reach=to, empty=False, unreachable_since=since)
+    if to is Reach.UNREACHABLE:
+        record.reach_since = state.now
+        state.index.wake_at(since + state.policy.lost_after_ms, "lost", event.host)
 
 
 def lost(state: ClusterState, record: HostRecord) -> None:
     """Gangs with a member there are broken: their reachable members stop (rule 27)."""
-    touch_host(state, record, reach=Reach.LOST)
+    touch_host(state, record, reach=require_reach(record.reach, ReachEvent.LOST), reach_since=state.now)
     drop_broken_claims(state, record)
     for run_id in record.runs:
         run = state.runs[run_id]
@@ -130,7 +165,7 @@ def lost(state: ClusterState, record: HostRecord) -> None:
 def fenced(state: ClusterState, event: HostFenced) -> None:
     record = state.hosts.get(event.host)
     if record is not None:
-        bury_members(state, record, "the host was powered off", dispatched_too=True)
+        bury_all(state, record, "the host was powered off")
 
 
 def proposed(state: ClusterState, event: AutoDrainProposed) -> None:
@@ -140,31 +175,48 @@ def proposed(state: ClusterState, event: AutoDrainProposed) -> None:
         state.proposals.setdefault(event.host, event)
 
 
-def bury_members(state: ClusterState, record: HostRecord, why: str, dispatched_too: bool) -> None:
-    """The processes there are known dead: their GPUs are given back, their gangs stop.
+def bury_all(state: ClusterState, record: HostRecord, why: str) -> None:
+    """Somebody's word, or the power: all that was sent there is dead, and must not start there later either.
 
-    After a reboot a member that was only dispatched may still start; after a power-off it must not.
+    Should a host with the same boot say otherwise, what it names is a stray (`stray_heard`).
     """
     for run_id in list(record.runs):
-        run = state.runs[run_id]
-        member = run.members[record.host.name]
-        if member.phase is MemberPhase.DISPATCHED and not dispatched_too:
-            continue
-        member.why = why
-        gone = set_member(state, run, record.host.name, MemberPhase.RELEASED)
-        member_gone(state, run, gone, f"its member on {record.host.name} died: {why}")
+        record.buried.append(run_id)
+        _bury(state, record, state.runs[run_id], why)
+
+
+def _bury(state: ClusterState, record: HostRecord, run: Run, why: str) -> None:
+    """The processes there are known dead: their GPUs are given back, their gang stops."""
+    run.members[record.host.name].why = why
+    all_gone = set_member(state, run, record.host.name, MemberPhase.RELEASED)
+    member_gone(state, run, all_gone, f"its member on {record.host.name} died: {why}")
+
+
+def stray_heard(state: ClusterState, run: RunId, name: HostName, alive: bool) -> None:
+    """A host tells of a run that was declared dead there. Alive, it is stopped; nothing new starts there meanwhile."""
+    record = state.hosts.get(name)
+    if record is None or run not in record.buried:
+        return
+    if alive and run not in record.strays:
+        state.strays.append((run, name))
+        touch_host(state, record, strays=[*record.strays, run])
+        drop_broken_claims(state, record)
+    elif not alive:
+        record.buried.remove(run)
+        state.strays = [stray for stray in state.strays if stray != (run, name)]
+        touch_host(state, record, strays=[other for other in record.strays if other != run])
 
 
 def member_gone(state: ClusterState, run: Run, all_gone: bool, why: str) -> None:
     """After a member gave its GPUs back: the run ends with the last one, and a gang that broke stops whole."""
     if all_gone:
-        hosts = [state.hosts[name] for name in run.members if name in state.hosts]
         finish_run(state, run)
-        for host in hosts:
-            if host.removed and not host.runs:
-                remove_host(state, host.host.name)
     elif why:
         want_gang_stop(state, run, why)
+    for name in run.members:
+        host = state.hosts.get(name)
+        if host is not None and host.removed and not host.runs:
+            _forget_host(state, host)
 
 
 def want_gang_stop(state: ClusterState, run: Run, why: str) -> None:

@@ -3,6 +3,7 @@ meanwhile."""
 
 from __future__ import annotations
 
+from scheduler_core.breaker import still_waits
 from scheduler_core.changes import (
     drop_claim,
     enqueue,
@@ -11,7 +12,7 @@ from scheduler_core.changes import (
     touch_host,
 )
 from scheduler_core.decisions import StopCause, StopDecided
-from scheduler_core.fleet import Reach
+from scheduler_core.fleet import HostState, Reach
 from scheduler_core.hosttable import HostEvent, move
 from scheduler_core.ids import HostName
 from scheduler_core.observations import (
@@ -31,6 +32,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.outcomes import end
 from scheduler_core.state import ClusterState, DrainRecord, HostRecord, WorkloadRecord
+from scheduler_core.timers import ENDED_KEEP_MS
 from scheduler_core.workload import Outcome, WorkloadPhase
 
 
@@ -47,6 +49,9 @@ def cancel(state: ClusterState, event: CancelRequested) -> None:
         return
     record.held_by = event.by
     if record.run is not None:
+        stop = state.runs[record.run].stop
+        if stop is not None and stop.cause is StopCause.CANCEL:
+            return
         reason = f"cancelled by {event.by.actor}: {event.by.reason}"
         state.wanted[record.run] = StopDecided(record.run, StopCause.CANCEL, reason, event.by.actor, override=True)
         return
@@ -85,6 +90,7 @@ def release(state: ClusterState, event: ReleaseRequested) -> None:
     if record is not None and record.phase is WorkloadPhase.HELD:
         record.held_by, record.reason, record.retries, record.not_before = None, "", 0, 0
         set_phase(state, record, WorkloadPhase.WAITING)
+        state.failures = [f for f in state.failures if f.workload != event.workload]  # an operator's word (rule 28)
 
 
 def move_workload(state: ClusterState, event: WorkloadMoved) -> None:
@@ -112,8 +118,8 @@ def drain(state: ClusterState, event: DrainRequested) -> None:
         known.mode, known.deadline_at, known.by = event.mode, event.deadline_at, event.by
     elif _move_host(state, event.host, HostEvent.DRAIN, event.by):
         begin_drain(state, record, event)
-    if event.deadline_at is not None:
-        state.index.wake_at(event.deadline_at, "drain", event.host)
+    if event.deadline_at is not None and record.drain is not None:
+        state.index.wake_at(event.deadline_at, "drain", record.drain)
 
 
 def begin_drain(state: ClusterState, record: HostRecord, event: DrainRequested, automatic: bool = False) -> None:
@@ -127,13 +133,14 @@ def undrain(state: ClusterState, event: UndrainRequested) -> None:
     """Runs that already stop go on stopping."""
     if _move_host(state, event.host, HostEvent.UNDRAIN, event.by):
         end_drain(state, state.hosts[event.host], "undrained")
-        state.tripped.pop(f"host {event.host}", None)
+        state.failures = [f for f in state.failures if f.host != event.host]  # an operator's word (rule 28)
 
 
 def end_drain(state: ClusterState, record: HostRecord, how: str) -> None:
     drain_record = state.drains.get(record.drain) if record.drain else None
     if drain_record is not None and not drain_record.ended:
         drain_record.done_at, drain_record.ended = state.now, how
+        state.index.forgets.append((state.now + ENDED_KEEP_MS, "drain", drain_record.id))
     if how != "drained":
         record.drain = None
 
@@ -147,20 +154,22 @@ def advance(state: ClusterState, event: HostAdvanced) -> None:
 
 def declared(state: ClusterState, event: HostDeclared) -> None:
     """An operator's word: dead hosts give their GPUs back (rule 27); an empty one counts as drained (rule 26)."""
-    from scheduler_core.apply_hosts import bury_members  # the one place that both ways of dying share
+    from scheduler_core.apply_hosts import bury_all  # the one place that both ways of dying share
 
     record = state.hosts.get(event.host)
     if record is None:
         return
     if event.what == "dead":
-        bury_members(state, record, f"declared dead by {event.by.actor}", dispatched_too=True)
+        bury_all(state, record, f"declared dead by {event.by.actor}")
     elif not record.runs and _move_host(state, event.host, HostEvent.EMPTIED, event.by):
         end_drain(state, record, "drained")
 
 
 def breaker_reset(state: ClusterState, event: BreakerReset) -> None:
+    """The counts begin anew, and what was held back goes on even where it alone is past the limit (rule 29)."""
     state.auto_moves.clear()
     state.preempted.clear()
+    state.allowed = {what: None for what in state.tripped if still_waits(state, what)}
     state.tripped.clear()
     state.dirty = True
 
@@ -171,6 +180,10 @@ def _move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) ->
     to = move(record.state, event) if record is not None else None
     if record is None or to is None:
         return False
+    for held_back in (state.tripped, state.allowed):
+        held_back.pop(f"host {name}", None)  # a person has decided
+    if event in (HostEvent.DRAIN, HostEvent.UNDRAIN):
+        state.proposals.pop(name, None)
     if to is not record.state:
         touch_host(state, record, state=to, since=state.now, by=by)
         drop_broken_claims(state, record)
@@ -179,8 +192,9 @@ def _move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) ->
 
 def drop_broken_claims(state: ClusterState, record: HostRecord) -> None:
     """Claims on a host that was cordoned or lost, or on GPUs that are not fit any more, are planned anew (rule 19)."""
-    whole = record.state.value != "serving" or record.reach in (Reach.LOST, Reach.NEVER_SEEN)
-    bad = record.claimed if whole else record.claimed & (record.foreign | record.unfit | record.leaked)
+    whole = record.state is not HostState.SERVING or record.reach in (Reach.LOST, Reach.NEVER_SEEN) or record.strays
+    unfit = record.foreign | record.unfit | record.leaked | ~record.host.all_slots
+    bad = record.claimed if whole else record.claimed & unfit
     if not bad:
         return
     for wid in list(state.index.claimants):

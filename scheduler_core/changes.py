@@ -151,7 +151,7 @@ def hold(state: ClusterState, run: Run) -> None:
     for name, member in run.members.items():
         host = state.hosts[name]
         host.runs.append(run.id)
-        touch_host(state, host, held=host.held | member.slots, empty=False)
+        touch_host(state, host, held=host.held | member.slots)
     chain = state.budgets.chains[run.budget]
     state.ledgers.charge(chain, state.now, run.gpus * GPU, run.allocated)
     _index_run(state, run)

@@ -110,6 +110,14 @@ class MemberLeaked:
 
 
 @dataclass(frozen=True, slots=True)
+class StrayFound:
+    """A run that somebody declared dead lives after all: it is stopped before anything new starts there (rule 27)."""
+
+    run: RunId
+    host: HostName
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadHeld:
     """Held by the machine: retries used up, or poison (rules 14, 28)."""
 
@@ -133,5 +141,14 @@ class PassDone:
 
 
 Decision = (
-    Placed | Claimed | StopDecided | HostMoved | HostLost | MemberLeaked | WorkloadHeld | BreakerTripped | PassDone
+    Placed
+    | Claimed
+    | StopDecided
+    | HostMoved
+    | HostLost
+    | MemberLeaked
+    | StrayFound
+    | WorkloadHeld
+    | BreakerTripped
+    | PassDone
 )

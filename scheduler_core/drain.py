@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scheduler_core.contract import graces_ms
 from scheduler_core.decisions import Decision, HostMoved, StopCause, StopDecided
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import HostName, RunId, WorkloadId
 from scheduler_core.state import ClusterState, DrainRecord, HostRecord, Run
-from scheduler_core.timers import kill_at
 from scheduler_core.victims import lost_gpu_ms
 
 
@@ -113,7 +113,7 @@ def drain_plan(
 def drain_row(state: ClusterState, host: HostRecord, run: Run, mode: str, deadline_at: int | None) -> DrainRow:
     record = state.workloads[run.workload]
     stops_at = None if _blocked(host) else _stops_at(state, run, mode, deadline_at)
-    released_at = None if stops_at is None else stops_at + _graces(state, run)
+    released_at = None if stops_at is None else stops_at + graces_ms(state, run)
     then = "requeue" if record.workload.resumable else "ends as preempted"
     if not record.workload.resumable and record.workload.on_preempt.value == "restart":
         then = "restart"
@@ -129,8 +129,22 @@ def drain_row(state: ClusterState, host: HostRecord, run: Run, mode: str, deadli
         lost_gpu_ms(state, run),
         mode == "now" and run.protected(state.now) and run.stop is None,
         len(run.members),
-        _blocked(host),
+        _blocked(host) or ("" if stops_at is not None else "goes on to its natural end"),
     )
+
+
+def why_unknown(state: ClusterState, drain: DrainRecord) -> str:
+    """Why no instant can be given for a drain, or nothing."""
+    host = state.hosts.get(drain.host)
+    if host is None:
+        return "the host left the inventory"
+    if blocked := _blocked(host):
+        return blocked
+    if not host.runs and host.foreign:
+        return f"foreign processes on {host.foreign.bit_count()} of its GPUs"
+    if any(host.leaked & state.runs[run].members[drain.host].slots for run in host.runs):
+        return "processes that could not be killed still hold GPUs"
+    return "" if eta(state, drain) is not None else "its runs go on to their natural end"
 
 
 def _blocked(host: HostRecord) -> str:
@@ -139,7 +153,8 @@ def _blocked(host: HostRecord) -> str:
     return ""
 
 
-def _stops_at(state: ClusterState, run: Run, mode: str, deadline_at: int | None) -> int:
+def _stops_at(state: ClusterState, run: Run, mode: str, deadline_at: int | None) -> int | None:
+    """When the drain stops the run at the latest; None where it waits for an end that nobody knows."""
     if run.stop is not None:
         return run.stop_at or state.now
     if mode == "now" or not run.allocated:
@@ -147,21 +162,26 @@ def _stops_at(state: ClusterState, run: Run, mode: str, deadline_at: int | None)
     else:
         begun = state.now if run.started_at is None else run.started_at
         earliest = max(state.now, begun + run.min_runtime_ms)
-    return max(earliest, deadline_at) if mode == "finish" and deadline_at is not None else earliest
-
-
-def _graces(state: ClusterState, run: Run) -> int:
-    """Both graces of rule 13, as far as the run declared a checkpoint."""
-    return kill_at(state, run) - (run.stop_at or 0)
+    if mode != "finish":
+        return earliest
+    limit_ms = state.workloads[run.workload].workload.time_limit_ms
+    ends = [] if deadline_at is None else [max(earliest, deadline_at)]
+    if limit_ms is not None:
+        ends.append((state.now if run.started_at is None else run.started_at) + limit_ms)
+    return min(ends, default=None)
 
 
 def _latest(state: ClusterState, name: HostName, rows: tuple[DrainRow, ...]) -> int | None:
-    if _blocked(state.hosts[name]):
+    host = state.hosts[name]
+    if _blocked(host) or host.leaked or (host.foreign and not host.runs):
         return None
     ends = [row.released_at for row in rows if row.host == name]
     return None if None in ends else max((e for e in ends if e is not None), default=state.now)
 
 
 def eta(state: ClusterState, drain: DrainRecord) -> int | None:
-    """When the host of a drain is empty at the latest: protection end plus both graces (rule 25)."""
+    """When the host of a drain is empty at the latest: protection end plus both graces (rule 25).
+
+    None where nobody can know: `why_unknown`.
+    """
     return drain_plan(state, [drain.host], drain.mode, drain.deadline_at).empty_at[0]

@@ -14,17 +14,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scheduler_core.breaker import automatic, preemptable_gpus
-from scheduler_core.commands import Command, StartMember, StopMember
-from scheduler_core.decisions import BreakerTripped, Decision, Placed, StopCause, StopDecided
+from scheduler_core.commands import Command, FenceHost, StartMember, StopMember
+from scheduler_core.contract import checkpoint_grace_ms, guarded_ms, kill_at
+from scheduler_core.decisions import BreakerTripped, Decision, HostLost, Placed, StopDecided, StrayFound
 from scheduler_core.drain import drained, due_stops, next_release
-from scheduler_core.ids import CommandId, HostName
+from scheduler_core.fleet import Reach
+from scheduler_core.ids import CommandId, HostName, RunId
 from scheduler_core.lifecycle import apply
 from scheduler_core.observations import Observation
 from scheduler_core.planner import plan_pass
-from scheduler_core.state import ClusterState, MemberPhase, Run
-from scheduler_core.timers import due, kill_at, next_timer
+from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
+from scheduler_core.timers import due, forget, next_timer
+from scheduler_core.units import MINUTE
 
-OWN_WORD = (StopCause.CANCEL, StopCause.START_TIMEOUT, StopCause.TIME_LIMIT, StopCause.GANG_BROKEN)
+DRIFT_MS = 1 * MINUTE  # standings move with time alone: while somebody waits and somebody may be preempted, look again
 
 
 class Step(NamedTuple):
@@ -44,9 +47,7 @@ class Engine:
         """One tick at `now` (ms). An instant before the last one counts as the last one: time does not run
         backwards."""
         state = self.state
-        state.now = max(now, state.now)
-        for observation in observations:
-            apply(state, observation)
+        self._observe(now, observations)
         decisions: list[Decision] = []
         commands: list[Command] = []
         for decision in self._decide():
@@ -59,14 +60,19 @@ class Engine:
 
     def fold(self, now: int, observations: Sequence[Observation], decisions: Sequence[Decision]) -> None:
         """The tick of a journal: the same state as `step` gave, without deciding."""
-        self.state.now = max(now, self.state.now)
-        for observation in observations:
-            apply(self.state, observation)
+        self._observe(now, observations)
         if self.state.index.expire(self.state.now):
             self.state.dirty = True
         due(self.state)  # what it would decide stands in the journal
         for decision in decisions:
             apply(self.state, decision)
+
+    def _observe(self, now: int, observations: Sequence[Observation]) -> None:
+        """What a tick without observations and decisions does must not matter: it is not journalled."""
+        self.state.now = max(now, self.state.now)
+        forget(self.state)
+        for observation in observations:
+            apply(self.state, observation)
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -78,6 +84,7 @@ class Engine:
         yield from due(state)
         while state.wanted:
             yield state.wanted[min(state.wanted)]
+        yield from [StrayFound(run, host) for run, host in state.strays]
         yield from due_stops(state)
         yield from drained(state)
         yield from automatic(state)
@@ -89,11 +96,21 @@ class Engine:
                     yield BreakerTripped(f"workload {wid}", "preempting for it is past the breaker's limit")
 
     def _pass_is_due(self) -> bool:
-        """Rule 15: after events, at most one per `pass_interval`."""
+        at = self._next_pass()
+        return at is not None and at <= self.state.now
+
+    def _next_pass(self) -> int | None:
+        """Rule 15: passes follow events, at most one per `pass_interval`; time is an event where standings may turn."""
         state = self.state
-        if not state.dirty or not self._anybody_waits():
-            return False
-        return state.last_pass_at is None or state.now - state.last_pass_at >= state.policy.pass_interval_ms
+        if not self._anybody_waits():
+            return None
+        if state.last_pass_at is None:
+            return state.now
+        if state.dirty:
+            return state.last_pass_at + state.policy.pass_interval_ms
+        index = state.index
+        turning = any(q.by_signature for q in index.queues.values()) and any(index.interruptible.values())
+        return state.last_pass_at + max(DRIFT_MS, state.policy.pass_interval_ms) if turning else None
 
     def _anybody_waits(self) -> bool:
         index = self.state.index
@@ -104,11 +121,9 @@ class Engine:
     def next_wakeup(self) -> int | None:
         """The next instant at which time alone makes a step do something; None where only events can."""
         state = self.state
-        instants = [next_timer(state), next_release(state)]
+        instants = [next_timer(state), next_release(state), self._next_pass()]
         if self._anybody_waits():
             instants.append(state.index.next_expiry())
-            if state.dirty:
-                instants.append((state.last_pass_at or 0) + state.policy.pass_interval_ms)
         return min((at for at in instants if at is not None), default=None)
 
     # -- commands --------------------------------------------------------------------------------------------------
@@ -118,10 +133,15 @@ class Engine:
         return run is None or run.stop is not None
 
     def _commands(self, decision: Decision) -> list[Command]:
-        if isinstance(decision, Placed):
-            return list(self._starts(self.state.runs[decision.run]))
-        if isinstance(decision, StopDecided):
-            return list(self._stop_members(self.state.runs[decision.run]))
+        match decision:
+            case Placed():
+                return list(self._starts(self.state.runs[decision.run]))
+            case StopDecided():
+                return list(self._stop_members(self.state.runs[decision.run]))
+            case StrayFound(run, host):
+                return [self._stop_stray(run, host)]
+            case HostLost(name):
+                return list(self._fences(self.state.hosts[name]))
         return []
 
     def _starts(self, run: Run) -> Iterator[StartMember]:
@@ -135,9 +155,6 @@ class Engine:
     def _stop_members(self, run: Run) -> Iterator[StopMember]:
         state, stop = self.state, run.stop
         assert stop is not None
-        guarded = 0 if stop.override or stop.cause in OWN_WORD else run.min_runtime_ms
-        kill = kill_at(state, run)
-        checkpoint_ms = kill - (run.stop_at or 0) - state.policy.stop_grace_ms
         for host, member in run.members.items():
             if not member.phase.gone:
                 yield StopMember(
@@ -145,11 +162,23 @@ class Engine:
                     run.id,
                     host,
                     stop.reason,
-                    guarded,
-                    checkpoint_ms,
+                    guarded_ms(run, stop),
+                    checkpoint_grace_ms(state, run),
                     state.policy.stop_grace_ms,
-                    kill + state.policy.stop_deadline_ms,
+                    kill_at(state, run) + state.policy.stop_deadline_ms,
                 )
+
+    def _stop_stray(self, run: RunId, host: HostName) -> StopMember:
+        """Its workload may run elsewhere by now: nobody's guarantee is asked for."""
+        policy = self.state.policy
+        deadline_at = self.state.now + policy.stop_grace_ms + policy.stop_deadline_ms
+        reason = "it was declared dead"
+        return StopMember(CommandId(f"{run}/{host}/stop"), run, host, reason, 0, 0, policy.stop_grace_ms, deadline_at)
+
+    def _fences(self, host: HostRecord) -> Iterator[FenceHost]:
+        """Where the inventory has a fence, a lost host with runs is powered off, so that they are known dead."""
+        if host.host.fence and host.reach is Reach.LOST and host.runs:
+            yield FenceHost(CommandId(f"{host.host.name}/fence/{host.reach_since}"), host.host.name)
 
     def outstanding(self, host: HostName | None = None) -> tuple[Command, ...]:
         """Every command without an outcome, with the ids of its first issue. Look at the host before sending one
@@ -157,6 +186,10 @@ class Engine:
         found: list[Command] = []
         for run in self.state.runs.values():
             if host is None or host in run.members:
-                commands = self._starts(run) if run.stop is None else self._stop_members(run)
-                found.extend(c for c in commands if host is None or c.host == host)
-        return tuple(found)
+                found.extend(self._starts(run) if run.stop is None else self._stop_members(run))
+        hosts = self.state.hosts
+        for name in hosts if host is None else (host,) if host in hosts else ():
+            record = hosts[name]
+            found.extend(self._stop_stray(run_id, name) for run_id in record.strays)
+            found.extend(self._fences(record))
+        return tuple(command for command in found if host is None or command.host == host)

@@ -15,6 +15,7 @@ class Host:
     name: HostName
     gpus: int
     labels: tuple[tuple[str, str], ...] = ()
+    fence: bool = False  # the inventory has a command that powers it off (rule 27)
 
     @property
     def all_slots(self) -> int:

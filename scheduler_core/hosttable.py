@@ -1,10 +1,14 @@
-"""The host table (rule 24): what each event makes of a host. Every pair is listed, or refused with a reason."""
+"""The host tables (rules 24, 26, 27): what each event makes of a host, and of how it can be reached.
+
+Every pair is listed, or refused with a reason. Both tables are data; one test walks all pairs.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from scheduler_core.fleet import HostState
+from scheduler_core.errors import SchedulerCoreError
+from scheduler_core.fleet import HostState, Reach
 
 
 class HostEvent(StrEnum):
@@ -68,3 +72,51 @@ def move(state: HostState, event: HostEvent) -> HostState | None:
 def refusal(state: HostState, event: HostEvent) -> str:
     """Why nothing comes of the event, for people."""
     return f"{event.value} does nothing to a {state.value.replace('_', ' ')} host: {_WHY[event]}"
+
+
+# -- how it can be reached (rules 26, 27) -------------------------------------------------------------------------
+
+
+class ReachEvent(StrEnum):
+    SEEN = "seen"
+    STALE = "stale"  # connected, but its last reading is too old
+    UNREACHABLE = "unreachable"
+    LOST = "lost"  # unreachable for lost_after
+
+
+_R = Reach
+_H = ReachEvent
+
+REACH_TABLE: dict[tuple[Reach, ReachEvent], Reach] = {
+    **{(reach, _H.SEEN): _R.FRESH for reach in Reach},
+    (_R.FRESH, _H.STALE): _R.STALE,
+    (_R.FRESH, _H.UNREACHABLE): _R.UNREACHABLE,
+    (_R.STALE, _H.UNREACHABLE): _R.UNREACHABLE,
+    (_R.NEVER_SEEN, _H.UNREACHABLE): _R.NEVER_SEEN,  # since when and why is kept
+    (_R.UNREACHABLE, _H.LOST): _R.LOST,
+}
+
+_REACH_WHY = {
+    _H.SEEN: "",
+    _H.STALE: "it has no fresh reading that could become stale",
+    _H.UNREACHABLE: "it is unreachable already",
+    _H.LOST: "only an unreachable host can be lost",
+}
+
+
+def reach_after(reach: Reach, event: ReachEvent) -> Reach | None:
+    """How the host can be reached then; None where the event says nothing new (`reach_refusal`)."""
+    return REACH_TABLE.get((reach, event))
+
+
+def require_reach(reach: Reach, event: ReachEvent) -> Reach:
+    """For events that the engine makes itself. Raises SchedulerCoreError where the table refuses."""
+    found = reach_after(reach, event)
+    if found is None:
+        raise SchedulerCoreError(f"{event} of a host that is {reach}: {reach_refusal(event)}")
+    return found
+
+
+def reach_refusal(event: ReachEvent) -> str:
+    """Why nothing comes of it."""
+    return _REACH_WHY[event]

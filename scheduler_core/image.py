@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import rebuild
@@ -36,6 +36,8 @@ class StateImage:
     blast_blocked: dict[WorkloadId, int]
     last_pass_at: int | None
     dirty: bool
+    allowed: dict[str, None] = field(default_factory=dict)
+    strays: list[tuple[RunId, HostName]] = field(default_factory=list)
 
 
 def to_image(state: ClusterState) -> StateImage:

@@ -6,7 +6,7 @@ Nothing here is a fact of its own: `changes.rebuild` makes it again from the rec
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -86,6 +86,7 @@ class Index:
     running_unallocated: dict[RunId, None] = field(default_factory=dict)
     stopping: dict[RunId, None] = field(default_factory=dict)
     timers: list[tuple[int, str, str]] = field(default_factory=list)  # heap: instant, kind, id; stale ones are skipped
+    forgets: deque[tuple[int, str, str]] = field(default_factory=deque)  # instant, workload or drain, id: in order
     sizes: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = field(default_factory=dict)  # host sizes by needs
 
     def committed(self, budget: BudgetId, now: int) -> int:

@@ -39,6 +39,7 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     d.HostMoved: apply_decisions.host_moved,
     d.HostLost: apply_decisions.host_lost,
     d.MemberLeaked: apply_decisions.member_leaked,
+    d.StrayFound: apply_decisions.stray_found,
     d.WorkloadHeld: apply_decisions.workload_held,
     d.BreakerTripped: apply_decisions.breaker_tripped,
     d.PassDone: apply_decisions.pass_done,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from scheduler_core.changes import drop_run, set_phase
 from scheduler_core.decisions import Member, StopCause
 from scheduler_core.state import Attempt, ClusterState, Failure, MemberPhase, MemberRecord, Run, WorkloadRecord
-from scheduler_core.units import DAY
+from scheduler_core.timers import ENDED_KEEP_MS
+from scheduler_core.units import SECOND
 from scheduler_core.workload import OnPreempt, Outcome, WorkloadPhase
 
-ENDED_KEEP_MS = DAY  # so long a late or repeated fact about an ended workload is recognised
+CLOCKS_DIFFER_MS = 10 * SECOND  # a host that enforces a time limit counts from a little earlier than we do
 LONGEST_DELAY_DOUBLINGS = 10
 YIELDING = (StopCause.PREEMPT, StopCause.DRAIN, StopCause.MOVE)
 
@@ -16,7 +17,7 @@ YIELDING = (StopCause.PREEMPT, StopCause.DRAIN, StopCause.MOVE)
 def finish_run(state: ClusterState, run: Run) -> None:
     """The last GPU was given back: the run becomes history, its workload waits again or ends."""
     record = state.workloads[run.workload]
-    outcome = judge(run)
+    outcome = judge(run, record.workload.time_limit_ms, state.now)
     record.attempts.append(_history(state, run, outcome))
     drop_run(state, run)
     record.run, record.pending = None, None
@@ -30,15 +31,15 @@ def finish_run(state: ClusterState, run: Run) -> None:
     elif outcome == "failed":
         _note_early_failure(state, run, record)
         _retry(state, record, why_failed(run))
-    elif outcome == "preempted" and not (record.workload.resumable or wants_restart(record)):
+    elif outcome == "preempted" and not (record.workload.resumable or wants_restart(record) or never_ran(run)):
         end(state, record, Outcome.PREEMPTED)
     else:
+        _pause_if_it_keeps_dying(state, record)
         set_phase(state, record, WorkloadPhase.WAITING)
 
 
-def judge(run: Run) -> str:
-    """How the run ended. An exit that we asked for is never a success; an exit nobody knows is no failure of its
-    own."""
+def judge(run: Run, time_limit_ms: int | None, now: int) -> str:
+    """How the run ended. An exit that we asked for is no success; one that nobody knows is no failure of its own."""
     members = run.members.values()
     cause = run.stop.cause if run.stop else None
     if all(m.exit_code == 0 and not m.signalled for m in members):
@@ -49,11 +50,23 @@ def judge(run: Run) -> str:
         return "failed"
     if cause in YIELDING:
         return "preempted"
-    if cause is StopCause.TIME_LIMIT:
+    if cause is StopCause.TIME_LIMIT or (cause is None and _host_ended_it_at_its_limit(run, time_limit_ms, now)):
         return "time limit"
     if cause is StopCause.START_TIMEOUT:
         return "failed"
     return "requeued"  # by an operator, or its host died under it
+
+
+def _host_ended_it_at_its_limit(run: Run, time_limit_ms: int | None, now: int) -> bool:
+    """The host enforces `time_limit` itself, on its own clock, before our backstop."""
+    if time_limit_ms is None or run.started_at is None or not any(m.signalled for m in run.members.values()):
+        return False
+    return now >= run.started_at + time_limit_ms - CLOCKS_DIFFER_MS
+
+
+def never_ran(run: Run) -> bool:
+    """Stopped before any of it started: nothing is lost, and it keeps its place."""
+    return all(m.phase is MemberPhase.NEVER_STARTED for m in run.members.values())
 
 
 def failed_itself(member: MemberRecord) -> bool:
@@ -82,7 +95,8 @@ def end(state: ClusterState, record: WorkloadRecord, outcome: Outcome) -> None:
     """Final: the workload never runs again."""
     set_phase(state, record, WorkloadPhase.ENDED)
     record.outcome, record.ended_at = outcome, state.now
-    state.index.wake_at(state.now + ENDED_KEEP_MS, "forget", record.workload.id)
+    state.tripped.pop(f"workload {record.workload.id}", None)
+    state.index.forgets.append((state.now + ENDED_KEEP_MS, "workload", record.workload.id))
 
 
 def _retry(state: ClusterState, record: WorkloadRecord, why: str) -> None:
@@ -99,6 +113,18 @@ def _retry(state: ClusterState, record: WorkloadRecord, why: str) -> None:
     record.not_before = state.now + (state.policy.retry_delay_ms << doublings)
     set_phase(state, record, WorkloadPhase.WAITING)
     state.index.wake_at(record.not_before, "retry", record.workload.id)
+
+
+def _pause_if_it_keeps_dying(state: ClusterState, record: WorkloadRecord) -> None:
+    """Ends that nobody asked for and nobody knows: the first starts again at once, more in a row after a delay."""
+    in_a_row = 0
+    for attempt in reversed(record.attempts):
+        if attempt.outcome != "requeued" or attempt.stop is not None:
+            break
+        in_a_row += 1
+    if in_a_row > 1:
+        record.not_before = state.now + (state.policy.retry_delay_ms << min(in_a_row - 2, LONGEST_DELAY_DOUBLINGS))
+        state.index.wake_at(record.not_before, "retry", record.workload.id)
 
 
 def _note_early_failure(state: ClusterState, run: Run, record: WorkloadRecord) -> None:

@@ -156,7 +156,8 @@ class _Pass:
 
     def _preempt(self, record: WorkloadRecord, head: bool) -> bool:
         search = Search(self.standings, self.room, record.workload, self.going, only_unallocated=not head)
-        found = search.run(not self._patience_over(record), self.preemptable_gpus)
+        let_go = f"workload {record.workload.id}" in self.state.allowed
+        found = search.run(not self._patience_over(record), UNLIMITED if let_go else self.preemptable_gpus)
         if isinstance(found, NoPlan):
             if found.blast:
                 self.blast_blocked.append(record.workload.id)

@@ -48,7 +48,8 @@ class MemberRecord:
 
     slots: int
     phase: MemberPhase = MemberPhase.DISPATCHED
-    boot_id: str = ""  # of the host when it started there
+    boot_id: str = ""  # of the host when it started there; "" while the boot is not known
+    started_at: int | None = None  # on our clock, from what the host said it had run for
     exit_code: int | None = None
     signal: str | None = None
     signalled: bool = False
@@ -140,16 +141,20 @@ class HostRecord:
     held: int = 0
     claimed: int = 0
     drain: DrainId | None = None
+    reach_since: int = 0  # when reach last changed
+    answers_since: int = 0  # since when it could be asked without a break
     unreachable_since: int | None = None
     unreachable_why: str = ""
     counted: int = 0  # GPUs that the service ledger counts for this host
     removed: bool = False  # left the inventory while it still has runs
     runs: list[RunId] = field(default_factory=list)
+    buried: list[RunId] = field(default_factory=list)  # dead by somebody's word; the host has not confirmed it
+    strays: list[RunId] = field(default_factory=list)  # of those, seen alive after all: they are stopped
 
     @property
     def places(self) -> bool:
         """May anything new start here (rule 26)?"""
-        return self.state is HostState.SERVING and self.reach is Reach.FRESH
+        return self.state is HostState.SERVING and self.reach is Reach.FRESH and not self.strays
 
     @property
     def usable(self) -> int:
@@ -209,10 +214,12 @@ class ClusterState:
     index: Index = field(default_factory=Index)  # derived
     wanted: dict[RunId, StopDecided] = field(default_factory=dict)  # stops that the next step decides
     proposals: dict[HostName, AutoDrainProposed] = field(default_factory=dict)  # automatic drains not yet begun
+    strays: list[tuple[RunId, HostName]] = field(default_factory=list)  # found, their stop not yet decided
     failures: list[Failure] = field(default_factory=list)  # early ones, in suspect_window (rule 28)
     auto_moves: list[int] = field(default_factory=list)  # instants of automatic cordons and drains (rule 29)
     preempted: list[tuple[int, int]] = field(default_factory=list)  # instant, GPUs (rule 29)
     tripped: dict[str, None] = field(default_factory=dict)  # what the breaker holds back and has said so
+    allowed: dict[str, None] = field(default_factory=dict)  # of that, what an operator lets go past the limit
     blast_blocked: dict[WorkloadId, int] = field(default_factory=dict)  # since when, as of the last pass (rule 18)
     last_pass_at: int | None = None
     dirty: bool = True  # something changed that a pass could use

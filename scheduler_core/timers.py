@@ -1,29 +1,49 @@
-"""Instants at which time alone changes something. The heap only says when to look; the records say what is true."""
+"""Instants at which time alone changes something. The heap only says when to look; the records say what is true.
+
+A look at an entry that the records do not bear out (any more) does nothing, so that an engine rebuilt from its records
+decides as one that kept its heap. What time makes us forget is on a queue of its own: it goes before anything is
+observed.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop
 
+from scheduler_core.contract import leaks_at, start_times_out_at
 from scheduler_core.decisions import Decision, HostLost, MemberLeaked, StopCause, StopDecided
 from scheduler_core.fleet import Reach
-from scheduler_core.ids import HostName, RunId, WorkloadId
-from scheduler_core.outcomes import ENDED_KEEP_MS
-from scheduler_core.state import ClusterState, Run
+from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
+from scheduler_core.state import ClusterState, HostRecord, Run
+from scheduler_core.units import DAY
 from scheduler_core.workload import WorkloadPhase
+
+ENDED_KEEP_MS = DAY  # so long a late or repeated fact about an ended workload, and a past drain, is known
 
 
 def due(state: ClusterState) -> list[Decision]:
     """Takes every instant up to now off the heap and decides what follows."""
-    decisions: list[Decision] = []
+    decisions: dict[Decision, None] = {}  # an instant may stand on the heap twice
     timers = state.index.timers
     while timers and timers[0][0] <= state.now:
         _, kind, name = heappop(timers)
-        decisions.extend(_LOOK[kind](state, name))
-    return decisions
+        decisions |= dict.fromkeys(_LOOK[kind](state, name))
+    return list(decisions)
 
 
 def next_timer(state: ClusterState) -> int | None:
     return state.index.timers[0][0] if state.index.timers else None
+
+
+def forget(state: ClusterState) -> None:
+    """Drops what ended a day ago. Before observations, so that it does not matter at which tick it is noticed."""
+    forgets = state.index.forgets
+    while forgets and forgets[0][0] <= state.now:
+        _, kind, name = forgets.popleft()
+        if kind == "drain":
+            state.drains.pop(DrainId(name), None)
+        else:
+            state.workloads.pop(WorkloadId(name), None)
 
 
 def rebuild_timers(state: ClusterState) -> None:
@@ -33,25 +53,38 @@ def rebuild_timers(state: ClusterState) -> None:
     for run in state.runs.values():
         watch_run(state, run)
     for name, host in state.hosts.items():
-        if host.unreachable_since is not None and host.reach is not Reach.LOST:
+        if host.unreachable_since is not None and host.reach is Reach.UNREACHABLE:
             index.wake_at(host.unreachable_since + policy.lost_after_ms, "lost", name)
     for drain in state.drains.values():
         if drain.deadline_at is not None and drain.deadline_at > state.now and not drain.ended:
-            index.wake_at(drain.deadline_at, "drain", drain.host)
+            index.wake_at(drain.deadline_at, "drain", drain.id)
     for wid, record in state.workloads.items():
         if record.phase is WorkloadPhase.WAITING and record.not_before > state.now:
             index.wake_at(record.not_before, "retry", wid)
+    for wid, since in state.blast_blocked.items():
+        if since + policy.blast_patience_ms > state.now:
+            index.wake_at(since + policy.blast_patience_ms, "patience", wid)
+    index.forgets = deque(sorted(_forgets(state)))
+
+
+def _forgets(state: ClusterState) -> list[tuple[int, str, str]]:
+    found = [(d.done_at + ENDED_KEEP_MS, "drain", str(d.id)) for d in state.drains.values() if d.done_at is not None]
+    for wid, record in state.workloads.items():
         if record.ended_at is not None:
-            index.wake_at(record.ended_at + ENDED_KEEP_MS, "forget", wid)
+            found.append((record.ended_at + ENDED_KEEP_MS, "workload", str(wid)))
+    return found
 
 
 def watch_run(state: ClusterState, run: Run) -> None:
     """The instants of one run, as it stands now."""
-    record, index, policy = state.workloads[run.workload], state.index, state.policy
+    record, index = state.workloads[run.workload], state.index
     if run.stop is not None:
-        index.wake_at(kill_at(state, run) + policy.stop_deadline_ms, "leak", run.id)
+        for name in run.members:
+            if (at := leaks_at(state, run, name)) is not None:
+                index.wake_at(at, "leak", run.id)
     elif run.started_at is None:
-        index.wake_at(run.placed_at + policy.start_timeout_ms, "start", run.id)
+        if (at := start_times_out_at(state, run)) is not None:
+            index.wake_at(at, "start", run.id)
     else:
         if record.workload.time_limit_ms is not None:
             index.wake_at(run.started_at + record.workload.time_limit_ms, "limit", run.id)
@@ -59,12 +92,10 @@ def watch_run(state: ClusterState, run: Run) -> None:
             index.wake_at(run.started_at + run.min_runtime_ms, "requeue", run.workload)
 
 
-def kill_at(state: ClusterState, run: Run) -> int:
-    """When SIGKILL is due at the latest, for a run that stops (rule 13)."""
-    launch = state.workloads[run.workload].workload.launch
-    declared = launch.checkpoint_signal or launch.checkpoint_argv
-    grace = state.policy.checkpoint_grace_ms if declared else 0
-    return (run.stop_at or 0) + grace + state.policy.stop_grace_ms
+def watch_host(state: ClusterState, record: HostRecord) -> None:
+    """How the host can be reached has changed, and with it by when its runs must have answered."""
+    for run_id in record.runs:
+        watch_run(state, state.runs[run_id])
 
 
 def _start(state: ClusterState, name: str) -> list[Decision]:
@@ -72,14 +103,21 @@ def _start(state: ClusterState, name: str) -> list[Decision]:
     run = state.runs.get(RunId(name))
     if run is None or run.stop is not None or run.started_at is not None:
         return []
+    due_at = start_times_out_at(state, run)
+    if due_at is None or state.now < due_at:
+        return []
     return [StopDecided(run.id, StopCause.START_TIMEOUT, "did not start within start_timeout")]
 
 
 def _limit(state: ClusterState, name: str) -> list[Decision]:
+    """The backstop of a limit that the host enforces itself."""
     run = state.runs.get(RunId(name))
-    if run is None or run.stop is not None:
+    if run is None or run.stop is not None or run.started_at is None:
         return []
-    return [StopDecided(run.id, StopCause.TIME_LIMIT, "reached its time limit", override=run.protected(state.now))]
+    limit = state.workloads[run.workload].workload.time_limit_ms
+    if limit is None or state.now < run.started_at + limit:
+        return []
+    return [StopDecided(run.id, StopCause.TIME_LIMIT, "reached its time limit")]
 
 
 def _requeue(state: ClusterState, name: str) -> list[Decision]:
@@ -94,16 +132,12 @@ def _requeue(state: ClusterState, name: str) -> list[Decision]:
 
 
 def _leak(state: ClusterState, name: str) -> list[Decision]:
-    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown until it answers
-    (`apply_hosts.seen`)."""
+    """Rule 13. A host that cannot be asked leaks nothing: its runs are unknown until it answers."""
     run = state.runs.get(RunId(name))
-    if run is None or run.stop is None or state.now < kill_at(state, run) + state.policy.stop_deadline_ms:
+    if run is None or run.stop is None:
         return []
-    return [
-        MemberLeaked(run.id, host)
-        for host, member in run.members.items()
-        if member.phase.holds_gpus and state.hosts[host].reach in (Reach.FRESH, Reach.STALE)
-    ]
+    dues = ((host, leaks_at(state, run, host)) for host in run.members)
+    return [MemberLeaked(run.id, host) for host, at in dues if at is not None and at <= state.now]
 
 
 def _lost(state: ClusterState, name: str) -> list[Decision]:
@@ -113,16 +147,24 @@ def _lost(state: ClusterState, name: str) -> list[Decision]:
     return [HostLost(host.host.name)] if state.now - host.unreachable_since >= state.policy.lost_after_ms else []
 
 
-def _again(state: ClusterState, name: str) -> list[Decision]:
-    """Only a reason for another look: a retry, the deadline of a drain."""
-    state.dirty = True
+def _retry(state: ClusterState, name: str) -> list[Decision]:
+    """Its delay is over: a pass may take it."""
+    record = state.workloads.get(WorkloadId(name))
+    if record is not None and record.phase is WorkloadPhase.WAITING and 0 < record.not_before <= state.now:
+        state.dirty = True
     return []
 
 
-def _forget(state: ClusterState, name: str) -> list[Decision]:
-    record = state.workloads.get(WorkloadId(name))
-    if record is not None and record.ended_at is not None and record.ended_at + ENDED_KEEP_MS <= state.now:
-        del state.workloads[record.workload.id]
+def _patience(state: ClusterState, name: str) -> list[Decision]:
+    """`max_blast` alone has blocked it for long enough (rule 18)."""
+    since = state.blast_blocked.get(WorkloadId(name))
+    if since is not None and since + state.policy.blast_patience_ms <= state.now:
+        state.dirty = True
+    return []
+
+
+def _drain(state: ClusterState, name: str) -> list[Decision]:
+    """The deadline of a drain: `drain.due_stops` looks at it in every step."""
     return []
 
 
@@ -132,7 +174,7 @@ _LOOK = {
     "requeue": _requeue,
     "leak": _leak,
     "lost": _lost,
-    "retry": _again,
-    "drain": _again,
-    "forget": _forget,
+    "retry": _retry,
+    "patience": _patience,
+    "drain": _drain,
 }
