@@ -7,16 +7,23 @@ from dataclasses import asdict, dataclass
 
 from opsconsole.errors import UsageError
 
+MOST_SHOWN = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`line` counts from 1, 0 where there is none; `field` is a path such as hosts[3].gpus; `fix` what to do."""
+    """`line` and `column` count from 1, 0 where there is none; `field` is a path such as hosts[3].gpus.
+
+    `what` is wrong, `fix` is what to do. A `warning` refuses nothing: the input works, but probably not as meant.
+    """
 
     file: str
     line: int
     field: str
     what: str
     fix: str = ""
+    column: int = 0
+    warning: bool = False
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
@@ -25,15 +32,21 @@ class Problem:
 
 
 class ConfigError(UsageError):
-    """Everything that is wrong with one input."""
+    """Everything that is wrong with one input, by line."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: (p.file, p.line)))
-        super().__init__("\n".join(map(str, self.problems)))
+        self.problems = tuple(sorted(problems, key=lambda p: (p.file, p.line, p.column)))
+        super().__init__("\n".join(map(str, self.problems[:MOST_SHOWN])))
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
+        more = len(self.problems) - MOST_SHOWN
+        return f"{self.message}\n… and {more} more" if more > 0 else self.message
 
     def as_json(self) -> list[dict[str, object]]:
-        """For --json: the same, by field."""
-        return [asdict(problem) for problem in self.problems]
+        """For --json: the same, by field, none left out."""
+        return problems_json(self.problems)
+
+
+def problems_json(problems: Sequence[Problem]) -> list[dict[str, object]]:
+    """Stable, documented in docs/cli.md: file, line, field, what, fix, column, warning."""
+    return [asdict(problem) for problem in problems]

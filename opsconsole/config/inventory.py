@@ -14,7 +14,8 @@ from opsconsole.config.budgets import read_budgets, read_name
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.knobs import read_policy
 from opsconsole.config.ranges import expand
-from opsconsole.config.yamlio import Source, suggestion
+from opsconsole.config.scalars import suggestion
+from opsconsole.config.yamlio import Source
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import HostName

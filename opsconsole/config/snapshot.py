@@ -10,8 +10,9 @@ from yaml.nodes import Node, ScalarNode
 from opsconsole.config.budgets import read_budgets
 from opsconsole.config.knobs import read_policy
 from opsconsole.config.ranges import expand
+from opsconsole.config.scalars import suggestion
 from opsconsole.config.workloads import Site, build_workload
-from opsconsole.config.yamlio import Source, suggestion
+from opsconsole.config.yamlio import Source
 from scheduler_core.changes import add_host, enqueue, hold, rebuild, set_inventory, started
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import DrainId, HostName, WorkloadId, run_id

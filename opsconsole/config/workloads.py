@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opsconsole.config.scalars import parse_choice, parse_integer, suggestion
 from opsconsole.config.units import format_span, parse_span_ms
-from opsconsole.config.yamlio import parse_choice, parse_integer, suggestion
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, WorkloadId
