@@ -1,0 +1,77 @@
+"""`opsconsole` without a command: the console. And the demo's, which leads."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from opsconsole.cli.wiring import Place
+from opsconsole.demo.cluster import DemoCluster
+from opsconsole.errors import UsageError
+
+FAULT_AT_S = 40.0
+FAULT = ("gpu06", 3)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Opens the console; it follows, unless --lead."""
+    _need_terminal()
+    place = Place.of(args)
+    write = f"{args.write} from the command line" if args.write else ""
+    return asyncio.run(_show(place, "console" if args.lead else "", write, hand_over=True))
+
+
+def run_demo(args: argparse.Namespace) -> int:
+    """The console on a cluster of its own, which it leads and which goes with it."""
+    _need_terminal()
+    return asyncio.run(_demo(args))
+
+
+def _need_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the console needs a terminal", advice="for scripts: opsconsole queue --json, events -f, …")
+
+
+async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
+    from opsconsole.cli.source import LiveSource
+    from opsconsole.ui.app import OpsConsoleApp
+
+    source = LiveSource(place, place.leader(), lead_as, hand_over)
+    return await OpsConsoleApp(source, write).run_async() or 0
+
+
+async def _demo(args: argparse.Namespace) -> int:
+    from opsconsole.cli.source import LiveSource
+    from opsconsole.demo.feeding import feed
+    from opsconsole.demo.stream import submissions
+    from opsconsole.ui.app import OpsConsoleApp
+
+    cluster = DemoCluster(args.hosts)
+    print(f"Starting {args.hosts} hosts of 8 simulated GPUs, each a real SSH server on loopback …", flush=True)
+    try:
+        await cluster.start()
+        args.inventory, args.cluster = str(cluster.inventory), None
+        place = Place.of(args)
+        runtime = place.leader()
+        source = LiveSource(place, runtime, "demo", hand_over=False)
+
+        async def live() -> None:
+            """Teams submit, and a GPU goes bad in the first minute."""
+            while not runtime.state.hosts:
+                await asyncio.sleep(0.1)
+            await asyncio.gather(feed(runtime, submissions(args.seed)), _fault(cluster))
+
+        living = asyncio.create_task(live())
+        try:
+            return await OpsConsoleApp(source).run_async() or 0
+        finally:
+            living.cancel()
+    finally:
+        await cluster.stop()
+
+
+async def _fault(cluster: DemoCluster) -> None:
+    await asyncio.sleep(FAULT_AT_S)
+    if cluster.hosts >= int(FAULT[0].removeprefix("gpu")):
+        cluster.break_gpu(*FAULT)

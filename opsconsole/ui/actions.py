@@ -1,0 +1,255 @@
+"""The one registry of what can be done: it feeds key bindings, `:` commands, the palette, the footer and the help.
+
+Only actions with a plan can change the cluster, and they only ever open that plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.binding import Binding, BindingType
+
+from opsconsole.presenting.plans import (
+    Mode,
+    Plan,
+    plan_cancel,
+    plan_cordon,
+    plan_drain,
+    plan_hold,
+    plan_release,
+    plan_requeue,
+    plan_undrain,
+)
+from opsconsole.presenting.view import ClusterView
+
+Group = Literal["screens", "move", "mark", "view", "look", "act", "console"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a person can choose in the dialog of a plan."""
+
+    mode: Mode = "contract"
+    finish_ms: int | None = None
+    now: bool = False
+
+
+PlanBuilder = Callable[[ClusterView, Sequence[str], PlanOptions], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`name` is the command word too. `about`: what kind of thing it is done to. `short` stands in the footer."""
+
+    name: str
+    keys: tuple[str, ...]
+    help: str
+    group: Group
+    short: str = ""
+    usage: str = ""
+    about: Literal["", "host", "workload"] = ""
+    plan: PlanBuilder | None = None
+    call: str = ""  # the Textual action, where it is not `do(name)`
+    where: Literal["app", "table"] = "app"
+    choices: tuple[str, ...] = ()  # of its plan: modes of a drain, now of a requeue
+
+    @property
+    def needs_write(self) -> bool:
+        return self.plan is not None
+
+
+def _table(name: str, keys: str, call: str, help: str, group: Group = "move") -> Action:
+    return Action(name, tuple(keys.split()), help, group, call=call, where="table")
+
+
+def _screen(name: str, key: str, help: str) -> Action:
+    return Action(name, (key,), help, "screens")
+
+
+ACTIONS: tuple[Action, ...] = (
+    _screen("overview", "1", "figures, budgets, hosts, queue, and what needs a person"),
+    _screen("hosts", "2", "hosts: freshness, health, runs, state"),
+    _screen("queue", "3", "who waits and why; what runs"),
+    _screen("budgets", "4", "the budget tree: owed, got, balance, rank"),
+    _screen("drains", "5", "drains, running and ended"),
+    _screen("whatif", "6", "what-if: not in this version"),
+    _screen("timeline", "7", "hardware, scheduler and people in one"),
+    _screen("log", "8", "the console's own log: not in this version"),
+    _table("up", "up k", "move(-1)", "up"),
+    _table("down", "down j", "move(1)", "down"),
+    _table("first", "g home", "end(False)", "to the first row"),
+    _table("last", "G end", "end(True)", "to the last row"),
+    _table("page_up", "pageup ctrl+b", "page(-1)", "a page up"),
+    _table("page_down", "pagedown ctrl+f", "page(1)", "a page down"),
+    _table("left", "left h", "aside(-1)", "sideways, to the left"),
+    _table("right", "right l", "aside(1)", "sideways, to the right"),
+    _table("open", "enter", "open", "open what is selected", "look"),
+    _table("mark", "space", "mark", "mark, or take the mark away", "mark"),
+    _table("mark_range", "v", "mark_range", "mark a range: once where it begins, again where it ends", "mark"),
+    _table("mark_all", "asterisk", "mark_all", "mark all that the filter shows; again: none", "mark"),
+    Action("explain", ("x",), "explain the selected thing", "look", "explain", "[NAME]"),
+    Action("previous", ("minus",), "the screen before this one", "screens"),
+    Action("back", ("escape",), "back: clear the filter, then the marks, then to the screen before", "screens"),
+    Action("neighbour_before", ("left_square_bracket",), "the row before, also while its details are open", "look"),
+    Action("neighbour_after", ("right_square_bracket",), "the row after, also while its details are open", "look"),
+    Action("pane", ("tab",), "the next pane", "screens"),
+    Action("filter", ("slash",), "filter: words, key=value, != > < ~", "view", "filter", "[EXPRESSION]"),
+    Action("command", ("colon",), "a command", "console", "command"),
+    Action("sort", ("S",), "sort by the next column, then back to the natural order", "view", "", "[-]COLUMN"),
+    Action("wide", ("w",), "all columns, whatever the width", "view"),
+    Action("zoom", ("z",), "one pane alone, or all of them", "view"),
+    Action("pause", ("p",), "hold the picture still; ages go on", "view"),
+    Action(
+        "drain",
+        ("D",),
+        "drain hosts: opens a plan",
+        "act",
+        "drain",
+        "[HOST…]",
+        "host",
+        lambda view, targets, o: plan_drain(view, targets, o.mode, o.finish_ms),
+        choices=("contract", "finish", "now"),
+    ),
+    Action(
+        "cordon",
+        ("C",),
+        "cordon hosts: nothing new starts there; opens a plan",
+        "act",
+        "cordon",
+        "[HOST…]",
+        "host",
+        lambda view, targets, _: plan_cordon(view, targets),
+    ),
+    Action(
+        "undrain",
+        ("U",),
+        "return hosts to service: opens a plan",
+        "act",
+        "undrain",
+        "[HOST…]",
+        "host",
+        lambda view, targets, _: plan_undrain(view, targets),
+    ),
+    Action(
+        "requeue",
+        ("R",),
+        "stop runs and queue them again: opens a plan",
+        "act",
+        "requeue",
+        "[WORKLOAD…]",
+        "workload",
+        lambda view, targets, o: plan_requeue(view, targets, o.now),
+        choices=("contract", "now"),
+    ),
+    Action(
+        "cancel",
+        ("K",),
+        "cancel workloads for good: opens a plan",
+        "act",
+        "cancel",
+        "[WORKLOAD…]",
+        "workload",
+        lambda view, targets, _: plan_cancel(view, targets),
+    ),
+    Action(
+        "hold",
+        (),
+        "keep waiting workloads from starting: opens a plan",
+        "act",
+        "",
+        "[WORKLOAD…]",
+        "workload",
+        lambda view, targets, _: plan_hold(view, targets),
+    ),
+    Action(
+        "release",
+        (),
+        "let held workloads wait again: opens a plan",
+        "act",
+        "",
+        "[WORKLOAD…]",
+        "workload",
+        lambda view, targets, _: plan_release(view, targets),
+    ),
+    Action("write", (), "open a window in which plans may be carried out", "act", "", "[15m REASON]"),
+    Action("readonly", (), "close the write window", "act"),
+    Action("lead", (), "lead the cluster from this console, once confirmed", "act", "", "REASON"),
+    Action("results", (), "what became of what was asked for from here", "console"),
+    Action("poll", ("ctrl+r",), "ask for fresh readings now", "console"),
+    Action("whatif_from", ("W",), "what-if from the selected thing: not in this version", "look"),
+    Action("theme", (), "ops-dark, ops-light, textual-ansi", "console", "", "NAME"),
+    Action("help", ("question_mark", "f1"), "this help", "console", "help"),
+    Action("leave", ("q",), "back to the screen before; on the overview it says how to quit", "console"),
+    Action("quit", ("ctrl+q",), "quit; runs and drains go on", "console", "quit"),
+)
+BY_NAME: dict[str, Action] = {action.name: action for action in ACTIONS}
+KEY_NAMES = {
+    "asterisk": "*",
+    "minus": "-",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "slash": "/",
+    "colon": ":",
+    "question_mark": "?",
+    "escape": "Esc",
+    "enter": "Enter",
+    "space": "Space",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "tab": "Tab",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "home": "Home",
+    "end": "End",
+    "f1": "F1",
+}
+
+
+def shown_key(key: str) -> str:
+    """As it is printed on keyboards."""
+    return KEY_NAMES.get(key, key.replace("ctrl+", "Ctrl-").replace("Ctrl-q", "Ctrl-Q").replace("Ctrl-r", "Ctrl-R"))
+
+
+def clashes(actions: Sequence[Action] = ACTIONS) -> list[str]:
+    """Keys that two actions claim, with both names."""
+    owners: dict[str, str] = {}
+    found = []
+    for action in actions:
+        for key in action.keys:
+            if key in owners:
+                found.append(f"key {shown_key(key)} is claimed by {owners[key]} and by {action.name}")
+            owners.setdefault(key, action.name)
+    return found
+
+
+def remapped(keys: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Textual's keymap for own keys. Raises ValueError for unknown actions and for clashes, naming both."""
+    unknown = [name for name in keys if name not in BY_NAME]
+    if unknown:
+        raise ValueError(f"no action is called {unknown[0]!r}")
+    changed = [
+        Action(a.name, tuple(keys.get(a.name, a.keys)), a.help, a.group, where=a.where, call=a.call) for a in ACTIONS
+    ]
+    if found := clashes(changed):
+        raise ValueError("; ".join(found))
+    return {name: ",".join(own) for name, own in keys.items()}
+
+
+def _bindings(where: str) -> list[BindingType]:
+    return [
+        Binding(",".join(a.keys), a.call or f"do('{a.name}')", a.help, show=False, id=a.name)
+        for a in ACTIONS
+        if a.where == where and a.keys
+    ]
+
+
+def app_bindings() -> list[BindingType]:
+    return _bindings("app")
+
+
+def table_bindings() -> list[BindingType]:
+    return _bindings("table")

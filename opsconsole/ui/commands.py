@@ -1,0 +1,61 @@
+"""The `:` line: a word of the registry, or a beginning that only one has, and what follows it."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Sequence
+
+from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.actions import ACTIONS, BY_NAME, Action
+
+ALIASES = {"q": "quit", "q!": "quit", "exit": "quit", "w": "write", "h": "help", "ro": "readonly", "kill": "cancel"}
+HIDDEN = ("command", "leave", "neighbour_before", "neighbour_after")
+
+
+class CommandError(ValueError):
+    """What is wrong with a command, for people."""
+
+
+def command_words() -> list[str]:
+    return [a.name for a in ACTIONS if a.where == "app" and a.name not in HIDDEN]
+
+
+def parse_command(line: str) -> tuple[Action, str]:
+    """Raises CommandError, with the nearest command where there is one."""
+    word, _, rest = line.strip().partition(" ")
+    name = ALIASES.get(word, word)
+    begun = [known for known in command_words() if known.startswith(name)]
+    if name not in BY_NAME and len(begun) == 1:
+        name = begun[0]
+    if name not in BY_NAME or BY_NAME[name].where != "app":
+        near = difflib.get_close_matches(word, command_words(), 1)
+        several = f"; it could be {', '.join(begun)}" if begun else f"; did you mean {near[0]}?" if near else ""
+        raise CommandError(f"no command {word!r}{several}")
+    return BY_NAME[name], rest.strip()
+
+
+def words_of(text: str) -> list[str]:
+    """Names as a shell would split them. Raises CommandError."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"{error} in {text!r}") from None
+
+
+def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
+    """What could stand where the cursor is."""
+    words = text.split(" ")
+    if len(words) <= 1:
+        return command_words()
+    name = ALIASES.get(words[0], words[0])
+    action = BY_NAME.get(name)
+    if action is None or view is None:
+        return ()
+    if action.about == "host":
+        return sorted(view.state.hosts)
+    if action.about == "workload":
+        return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
+    if name == "explain":
+        return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
+    return ("ops-dark", "ops-light", "textual-ansi") if name == "theme" else ()

@@ -1,0 +1,1 @@
+"""The screens. Each has its own .tcss beside it."""

@@ -1,0 +1,54 @@
+"""Where the console gets its picture from and sends what people ask. The composition root makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.observations import Observation
+
+Confirm = Callable[[Sequence[str]], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request. `accepted` of its observations are journalled: requested, which is not yet done."""
+
+    accepted: int
+    problems: tuple[str, ...] = ()
+
+
+class ConsoleSource(Protocol):
+    """One cluster. All of it is called in the app's event loop."""
+
+    @property
+    def version(self) -> int:
+        """Grows whenever there is something new to show."""
+
+    @property
+    def actor(self) -> str:
+        """Who acts through this console, as the journal names people."""
+
+    @property
+    def write_refused(self) -> str:
+        """Why no write window may be opened here; empty where one may."""
+
+    def view(self) -> ClusterView:
+        """The picture at this moment, ages as of now. Cheap; may raise, which is shown."""
+
+    async def run(self) -> None:
+        """Keeps the picture fresh (follows, or leads) until cancelled. When it raises, that is shown and it is run again."""
+
+    async def request(self, observations: Sequence[Observation]) -> Outcome:
+        """Asks the leader. Returns once journalled or refused, within 15 s. Never raises for a refusal."""
+
+    async def lead(self, reason: str, confirm: Confirm) -> None:
+        """Takes the lead; `confirm` gets sentences of what would happen at once. Returns when it acts; raises when refused."""
+
+    def poll_now(self) -> None:
+        """Asks for fresh readings, and tries lost hosts again."""
+
+    async def close(self) -> None:
+        """Lets go of everything within 1.5 s; hands leading over where `on_quit` says so."""

@@ -1,0 +1,75 @@
+"""The terminal's life: signals leave it sane, a terminal that is gone ends the app, and leaving takes at most two seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable
+
+LEAVE_S = 2.0
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# alternate screen, mouse in all its ways, bracketed paste, focus events, kitty keys off; cursor and attributes on
+SANE = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?25h\x1b[0m"
+
+
+def on_signals(leave: Callable[[int], None]) -> Callable[[], None]:
+    """Calls `leave` with the exit status 128 + n once. Returns what takes the handlers away."""
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, leave, 128 + number)
+
+    def remove() -> None:
+        for number in SIGNALS:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(number)
+
+    return remove
+
+
+def tty_is_gone(fd: int = 0) -> bool:
+    """True where there was a terminal and its other end has closed. Where there never was one: False."""
+    try:
+        termios.tcgetattr(fd)
+    except termios.error as error:
+        return bool(error.args and error.args[0] == 5)  # EIO: the other end has gone
+    return False
+
+
+class Deadline:
+    """Leaves by force when leaving takes too long, with the terminal as it was."""
+
+    def __init__(self, status: int, within_s: float = LEAVE_S) -> None:
+        self._saved = saved_tty()
+        self._status = status
+        self._timer = threading.Timer(within_s, self._force)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def met(self) -> None:
+        self._timer.cancel()
+
+    def _force(self) -> None:
+        restore(self._saved)
+        os._exit(self._status)
+
+
+def saved_tty(fd: int = 0) -> list[object] | None:
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        return list(termios.tcgetattr(fd))
+    return None
+
+
+def restore(saved: list[object] | None, fd: int = 0) -> None:
+    """Screen, mouse, paste, cursor and echo, also after a crash."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.__stdout__ is not None and sys.__stdout__.isatty():
+            os.write(sys.__stdout__.fileno(), SANE.encode())
+    if saved is not None:
+        with contextlib.suppress(termios.error, OSError):
+            termios.tcsetattr(fd, termios.TCSANOW, saved)  # type: ignore[arg-type]

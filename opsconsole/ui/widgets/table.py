@@ -1,0 +1,301 @@
+"""The table: draws visible rows only, knows rows by key, and sends nothing for rows that did not change.
+
+Theory of operation. A RowSet holds what is shown and where the cursor is. `show` takes a new TableView, compares the
+lines that are on the screen with those drawn last, and asks for a repaint of those that differ. `render_line` builds a
+Strip at most once for each (row, cursor, mark).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from opsconsole.presenting.filtering import Filter
+from opsconsole.presenting.layout import Placed, layout, total
+from opsconsole.presenting.rows import Row, TableView
+from opsconsole.presenting.rowset import RowSet
+from opsconsole.presenting.text import fit
+from opsconsole.presenting.sorting import find_column
+from opsconsole.ui.actions import table_bindings
+from opsconsole.ui.messages import RowOpened, RowsChanged
+from opsconsole.ui.themes import TOKENS
+from opsconsole.ui.widgets.painting import MARGIN, paint_header, paint_row
+
+SIDE_STEP = 8
+Signature = tuple[Row, bool, bool]
+
+
+class Table(ScrollView, can_focus=True):
+    """Rows of presenting. `trouble` is what stands instead of "nothing here" while nothing is known."""
+
+    BINDINGS: ClassVar[list[BindingType]] = table_bindings()
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "table--header",
+        "table--cursor",
+        "table--note",
+        *(f"table--{t}" for t in TOKENS),
+    }
+    DEFAULT_CSS = """
+    Table { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; background: $background; }
+    Table > .table--header { color: $secondary; text-style: bold; background: $panel; }
+    Table > .table--cursor { background: $cursor; }
+    Table > .table--note { color: $quiet; text-style: italic; }
+    Table > .table--good { color: $success; }
+    Table > .table--warn { color: $warning; }
+    Table > .table--bad { color: $error; text-style: bold; }
+    Table > .table--unknown { color: $unknown; }
+    Table > .table--dim { color: $quiet; }
+    Table > .table--accent { color: $accent; }
+    """
+
+    def __init__(self, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.rowset = RowSet()
+        self.wide = False
+        self.trouble = ""
+        self._placed: tuple[Placed, ...] = ()
+        self._styles: dict[str, Style] = {}
+        self._strips: dict[str, tuple[Signature, Strip]] = {}
+        self._drawn: list[Signature | None] = []
+
+    # -- what it shows ---------------------------------------------------------------------------------------------
+
+    def show(self, view: TableView, trouble: str = "") -> None:
+        """New data. The cursor stays on its row and the row on its line, as far as the table allows."""
+        relayout = view.columns is not self.rowset.view.columns
+        before, offset = len(self.rowset.rows), self.rowset.at - self._top
+        empty_note = (self.trouble, self.rowset.view.empty)
+        self.trouble = trouble
+        self.rowset.show(view)
+        if relayout:
+            self._lay_out()
+        elif before != len(self.rowset.rows):
+            self._resize_virtual()
+        self._keep_line(offset)
+        if not self.rowset.rows and (before or empty_note != (trouble, view.empty)):
+            self.refresh()
+        self._repaint_changed()
+
+    def apply(self, filter: Filter) -> None:
+        self.rowset.filter = filter
+        self._rearranged()
+
+    def sort(self, title: str, reverse: bool = False) -> None:
+        self.rowset.sort, self.rowset.reverse = title, reverse
+        self._rearranged()
+        self.refresh()
+
+    def sort_next(self) -> str:
+        """The next shown column, then reversed, then the natural order: one key goes round."""
+        titles = [p.column.title for p in self._placed if p.column.title]
+        if not self.rowset.reverse and self.rowset.sort in titles:
+            self.sort(self.rowset.sort, True)
+        else:
+            at = titles.index(self.rowset.sort) + 1 if self.rowset.sort in titles else 0
+            self.sort(titles[at] if at < len(titles) else "")
+        return self.rowset.sort
+
+    def sort_by(self, words: str) -> bool:
+        """By the title, or a beginning of it; `-` before it reverses. False where no column is called so."""
+        at = find_column(self.rowset.view, words.lstrip("-"))
+        if at is not None:
+            self.sort(self.rowset.view.columns[at].title, words.startswith("-"))
+        return at is not None
+
+    def toggle_wide(self) -> bool:
+        self.wide = not self.wide
+        self._lay_out()
+        self.refresh()
+        return self.wide
+
+    @property
+    def cursor_row(self) -> Row | None:
+        return self.rowset.current
+
+    def _rearranged(self) -> None:
+        self.rowset.arrange()
+        self._resize_virtual()
+        self._reveal()
+        self._moved()
+        self.refresh()
+
+    # -- geometry --------------------------------------------------------------------------------------------------
+
+    @property
+    def _top(self) -> int:
+        return round(self.scroll_offset.y)
+
+    @property
+    def _body(self) -> int:
+        """Lines below the header."""
+        return max(0, self.scrollable_content_region.height - 1)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._lay_out()
+        self._reveal()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        self._placed = layout(self.rowset.view.columns, width - MARGIN, self.app.size.width, self.wide)
+        self._strips.clear()
+        self._drawn = []
+        self._resize_virtual()
+
+    def _resize_virtual(self) -> None:
+        width = self.scrollable_content_region.width
+        needed = total(self._placed) + MARGIN if self.wide else 0
+        self.virtual_size = Size(max(width, needed), len(self.rowset.rows) + 1)
+
+    def _keep_line(self, offset: int) -> None:
+        """The cursor's row stays on the line where it was."""
+        if 0 <= offset < self._body and self.rowset.at - offset != self._top:
+            self._scroll(self.rowset.at - offset)
+
+    def _reveal(self) -> None:
+        at, top, body = self.rowset.at, self._top, self._body
+        if at < top:
+            self._scroll(at)
+        elif body and at >= top + body:
+            self._scroll(at - body + 1)
+
+    def _scroll(self, top: int) -> None:
+        most = max(0, len(self.rowset.rows) - self._body)
+        self.scroll_to(y=max(0, min(top, most)), animate=False, force=True, immediate=True)
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles = {}
+        self._strips.clear()
+
+    def _style(self, name: str) -> Style:
+        """Of a component; tokens give the foreground only, so that they show on the cursor's row too."""
+        if name not in self._styles:
+            self._styles[name] = self.get_component_rich_style(f"table--{name}", partial=name in TOKENS)
+        return self._styles[name]
+
+    def _signature(self, at: int) -> Signature | None:
+        rows = self.rowset.rows
+        if not 0 <= at < len(rows):
+            return None
+        row = rows[at]
+        return row, row.key == self.rowset.cursor and self.can_focus, row.key in self.rowset.marks
+
+    def _repaint_changed(self) -> None:
+        """Lines on the screen that differ from what was drawn there."""
+        for y, drawn in enumerate(self._drawn):
+            now = self._signature(self._top + y)
+            if not _same(drawn, now):
+                self.refresh(Region(0, y + 1, self.size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        left = round(self.scroll_offset.x)
+        if y == 0:
+            header = paint_header(self._placed, self._style("header"), self.rowset.sort, self.rowset.reverse)
+            strip = Strip(header)
+            return strip.extend_cell_length(max(width, strip.cell_length), self._style("header")).crop(
+                left, left + width
+            )
+        signature = self._signature(self._top + y - 1)
+        self._drawn += [None] * (y - len(self._drawn))
+        self._drawn[y - 1] = signature
+        if signature is None:
+            return self._note(width) if y == 1 and not self.rowset.rows else Strip.blank(width, self.rich_style)
+        return self._strip(signature, width).crop(left, left + width)
+
+    def _strip(self, signature: Signature, width: int) -> Strip:
+        row, cursor, marked = signature
+        cached = self._strips.get(row.key)
+        if cached is not None and _same(cached[0], signature):
+            return cached[1]
+        base = self.rich_style + self._style("cursor") if cursor else self.rich_style
+        styles = {token: self._style(token) for token in TOKENS}
+        strip = Strip(paint_row(row, self._placed, styles, base, cursor, marked))
+        strip = strip.extend_cell_length(max(width, self.virtual_size.width), base)
+        if len(self._strips) > 4 * max(50, self._body):
+            self._strips.clear()
+        self._strips[row.key] = (signature, strip)
+        return strip
+
+    def _note(self, width: int) -> Strip:
+        """Why there is nothing: an outage is not an empty table, and neither is a filter."""
+        total_rows = len(self.rowset.view.rows)
+        text = self.trouble or (
+            f"none of {total_rows} passes the filter {self.rowset.filter.text!r}: Esc clears it"
+            if total_rows
+            else self.rowset.view.empty
+        )
+        from rich.segment import Segment
+
+        style = self._style("bad") if self.trouble else self._style("note")
+        return Strip([Segment(fit(" " * MARGIN + text, width), self.rich_style + style)])
+
+    # -- keys and mouse --------------------------------------------------------------------------------------------
+
+    def _moved(self) -> None:
+        self.post_message(RowsChanged(self.rowset.summary()))
+
+    def move_to(self, at: int) -> None:
+        self.rowset.move_to(at)
+        self._reveal()
+        self._repaint_changed()
+        self._moved()
+
+    def move_to_key(self, key: str) -> bool:
+        """False where the filter hides it or it is gone."""
+        if key not in self.rowset.place:
+            return False
+        self.move_to(self.rowset.place[key])
+        return True
+
+    def action_move(self, by: int) -> None:
+        self.move_to(self.rowset.at + by)
+
+    def action_page(self, by: int) -> None:
+        self.move_to(self.rowset.at + by * max(1, self._body - 1))
+
+    def action_end(self, last: bool) -> None:
+        self.move_to(len(self.rowset.rows) - 1 if last else 0)
+
+    def action_aside(self, by: int) -> None:
+        self.scroll_to(x=self.scroll_offset.x + by * SIDE_STEP, animate=False, immediate=True)
+
+    def action_mark(self) -> None:
+        self.rowset.toggle()
+        self.move_to(self.rowset.at + 1)
+
+    def action_mark_range(self) -> None:
+        self.rowset.mark_range()
+        self.move_to(self.rowset.at)
+
+    def action_mark_all(self) -> None:
+        self.rowset.mark_all()
+        self.move_to(self.rowset.at)
+
+    def action_open(self) -> None:
+        if self.rowset.cursor is not None:
+            self.post_message(RowOpened(self.rowset.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        at = self._top + event.y - 1
+        if event.y < 1 or at >= len(self.rowset.rows):
+            return
+        self.move_to(at)
+        if event.chain == 2:
+            self.action_open()
+
+
+def _same(one: Signature | None, other: Signature | None) -> bool:
+    """Rows are equal when their cells are: data that is not shown does not repaint."""
+    if one is None or other is None:
+        return one is other
+    a, b = one[0], other[0]
+    return one[1:] == other[1:] and (a is b or (a.key == b.key and a.cells == b.cells))
