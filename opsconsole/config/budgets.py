@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from yaml.nodes import Node
 
+from opsconsole.config.scalars import parse_name, parse_text
 from opsconsole.config.units import format_span
-from opsconsole.config.yamlio import Source
+from opsconsole.config.yamlio import Source, is_empty
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import ROOT, BudgetId
 from scheduler_core.units import DAY, WEIGHT
@@ -25,45 +28,63 @@ FIELDS = (
 MOST_WEIGHT = 1_000_000
 MOST_BUDGETS = 20_000
 MOST_GPUS = 1_000_000
+Level = tuple[Node | None, BudgetId, str, str]  # its nodes, their parent, the path so far, the field
 
 
 def read_budgets(source: Source, node: Node | None, field: str = "budgets") -> BudgetTree:
     """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and
     moves."""
-    budgets: dict[BudgetId, Budget] = {}
-    nodes: dict[BudgetId, Node] = {}
+    reader = _TreeReader(source)
     pending = [(node, ROOT, "", field)]
     while pending:
-        level, parent, prefix, path = pending.pop(0)
-        names: dict[str, None] = {}
-        for i, child in enumerate(source.sequence(level, path)):
-            place = f"{path}[{i}]"
+        pending += reader.level(*pending.pop())
+    if node is not None and not is_empty(node) and not reader.seen:
+        source.fail(node, field, "holds no budget", "name at least one")
+    if reader.seen > MOST_BUDGETS:
+        source.fail(node, field, f"holds more than {MOST_BUDGETS} budgets", "split the cluster")
+    return BudgetTree.of(reader.budgets.values())
+
+
+@dataclass
+class _TreeReader:
+    source: Source
+    budgets: dict[BudgetId, Budget] = dataclass_field(default_factory=dict)
+    lines: dict[BudgetId, int] = dataclass_field(default_factory=dict)
+    seen: int = 0
+
+    def level(self, node: Node | None, parent: BudgetId, prefix: str, field: str) -> list[Level]:
+        """Reads siblings; returns the levels below them. What is below a wrong budget is read too, for its errors."""
+        source, names, below = self.source, dict[str, int](), list[Level]()
+        for i, child in enumerate(source.sequence(node, field)):
+            self.seen += 1
+            place = f"{field}[{i}]"
             entries = source.mapping(child, place, FIELDS)
             name = read_name(source, entries.get("name"), f"{place}.name", child)
-            if name is None:
-                continue
             if name in names:
-                source.fail(entries["name"], f"{place}.name", f"{name!r} stands twice among its siblings", "rename one")
-                continue
-            names[name] = None
-            budget = _budget(source, entries, place, name, parent, prefix + name)
-            if budget.id in budgets:
-                source.fail(entries.get("id", child), f"{place}.id", f"the id {budget.id!r} is taken", "choose another")
-                continue
-            budgets[budget.id], nodes[budget.id] = budget, child
+                fix = f"first in line {names[name]}; rename one"
+                source.fail(entries["name"], f"{place}.name", f"{name!r} stands twice among its siblings", fix)
+                name = None
+            elif name is not None:
+                names[name] = child.start_mark.line + 1
+            budget = _budget(source, entries, place, name or f"?{self.seen}", parent, prefix)
+            if name is not None:
+                self._keep(budget, child, entries.get("id", child), place)
             if "children" in entries:
-                pending.append((entries["children"], budget.id, f"{prefix}{name}/", f"{place}.children"))
-    if node is not None and not budgets:
-        source.fail(node, field, "holds no budget", "name at least one")
-    if len(budgets) > MOST_BUDGETS:
-        source.fail(node, field, f"holds more than {MOST_BUDGETS} budgets")
-    return BudgetTree.of(budgets.values())
+                below.append((entries["children"], budget.id, f"{prefix}{budget.name}/", f"{place}.children"))
+        return below
+
+    def _keep(self, budget: Budget, child: Node, at: Node, place: str) -> None:
+        """Keeps it, unless another has its id. Below an unknown parent it only counts for its errors."""
+        if budget.id in self.budgets:
+            fix = f"line {self.lines[budget.id]} has it; give one of them another id"
+            self.source.fail(at, f"{place}.id", f"the id {budget.id!r} is taken", fix)
+        elif budget.parent in self.budgets or budget.parent == ROOT:
+            self.budgets[budget.id], self.lines[budget.id] = budget, child.start_mark.line + 1
 
 
-def _budget(source: Source, entries: dict[str, Node], place: str, name: str, parent: BudgetId, path: str) -> Budget:
-    explicit = source.text(entries.get("id"), f"{place}.id")
+def _budget(source: Source, entries: dict[str, Node], place: str, name: str, parent: BudgetId, prefix: str) -> Budget:
     return Budget(
-        BudgetId(explicit or path),
+        BudgetId(source.parsed(entries.get("id"), f"{place}.id", _parse_id) or prefix + name),
         name,
         parent,
         _weight(source, entries.get("weight"), f"{place}.weight"),
@@ -72,6 +93,13 @@ def _budget(source: Source, entries: dict[str, Node], place: str, name: str, par
         source.integer(entries.get("over_budget_priority"), f"{place}.over_budget_priority", -1000, 1000) or 0,
         _weight(source, entries.get("over_budget_weight"), f"{place}.over_budget_weight", zero=False),
     )
+
+
+def _parse_id(text: str) -> str:
+    """An id may be a path: that is what a budget without one is known by."""
+    for part in text.split("/"):
+        parse_name(part)
+    return parse_text(text)
 
 
 def _weight(source: Source, node: Node | None, field: str, zero: bool = True) -> int:
@@ -86,17 +114,11 @@ def _weight(source: Source, node: Node | None, field: str, zero: bool = True) ->
 
 
 def read_name(source: Source, node: Node | None, field: str, owner: Node) -> str | None:
-    """A name that fits into paths, shells and columns."""
+    """A name that fits into paths, shells and columns; required."""
     if node is None:
         source.fail(owner, field, "is missing", "give it a name")
         return None
-    name = source.text(node, field)
-    if name is None:
-        return None
-    if not name.strip() or name != name.strip() or "/" in name or name.startswith("-") or len(name) > 100:
-        source.fail(node, field, f"{name!r} is no name", "use up to 100 characters, no slash, no leading dash or space")
-        return None
-    return name
+    return source.parsed(node, field, parse_name)
 
 
 def write_budgets(tree: BudgetTree) -> list[dict[str, Any]]:

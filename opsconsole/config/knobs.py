@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
-from yaml.nodes import Node
+from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source
@@ -47,6 +48,13 @@ def _choice(*options: str) -> Reader:
     return lambda source, node, field: source.choice(node, field, options)
 
 
+def _resources(source: Source, node: Node, field: str) -> str | None:
+    if isinstance(node, ScalarNode) and node.value == "drf":
+        source.fail(node, field, "drf (rule 9) is not supported yet", "remove it, or write gpus")
+        return None
+    return source.choice(node, field, ("gpus",))
+
+
 # name in the file -> field of Policy, reader
 KNOBS: dict[str, tuple[str, Reader]] = {
     "lookback": ("lookback_ms", _span(MINUTE, 30 * DAY)),
@@ -75,7 +83,7 @@ KNOBS: dict[str, tuple[str, Reader]] = {
     "breaker_hosts_fraction": ("breaker_hosts_ppm", _percent(PPM)),
     "breaker_gpus": ("breaker_gpus", _count(0, 10_000_000)),
     "breaker_gpus_fraction": ("breaker_gpus_ppm", _percent(PPM)),
-    "resources": ("resources", _choice("gpus")),
+    "resources": ("resources", _resources),
 }
 LATER = {"half_life": "rule 3's half life", "kind": "other policies"}
 
@@ -94,17 +102,23 @@ def read_policy(source: Source, node: Node | None, field: str = "policy") -> Pol
             target, read = KNOBS[name]
             if (known := read(source, value, path)) is not None:
                 values[target] = known
-    return Policy(**values)
+    policy = Policy(**values)
+    if policy.suspect_owners > policy.suspect_failures:
+        what = f"{policy.suspect_owners} owners cannot come from {policy.suspect_failures} suspect_failures"
+        source.fail(entries.get("suspect_owners", node), f"{field}.suspect_owners", what, "lower it")
+    return policy
 
 
 def _bounds(source: Source, node: Node, field: str) -> dict[str, int]:
-    ends = [source.span_ms(end, field, 0, 30 * DAY) for end in source.sequence(node, field)]
-    if None in ends:
+    nodes = source.sequence(node, field)
+    ends = [source.span_ms(end, f"{field}[{i}]", 0, 30 * DAY) for i, end in enumerate(nodes)]
+    known = [end for end in ends if end is not None]
+    if len(known) != len(ends) or not isinstance(node, SequenceNode):
         return {}
-    if len(ends) != 2 or ends[0] > ends[1]:  # type: ignore[operator]
+    if len(known) != 2 or known[0] > known[1]:
         source.fail(node, field, "expected the least and the most", "write for example [0, 8h]")
         return {}
-    return {"min_runtime_min_ms": ends[0], "min_runtime_max_ms": ends[1]}  # type: ignore[dict-item]
+    return {"min_runtime_min_ms": known[0], "min_runtime_max_ms": known[1]}
 
 
 def write_policy(policy: Policy) -> dict[str, Any]:
@@ -130,7 +144,7 @@ def _written(target: str, value: Any) -> Any:
     if target.endswith("_ms"):
         return format_span(value)
     if target == "max_blast_ppm":
-        return f"{value / PPM:g}"
+        return f"{(Decimal(value) / PPM).normalize():f}"
     if target.endswith("_ppm"):
         return f"{value * 100 / PPM:g}%"
     return value
