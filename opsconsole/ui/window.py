@@ -38,7 +38,11 @@ class WriteWindow:
         if not self.open:
             return Cell("READ-ONLY", "dim")
         left = int(self.left_s + 0.999)
-        clock = f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}" if left >= 3600 else f"{left // 60:02}:{left % 60:02}"
+        clock = (
+            f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}"
+            if left >= 3600
+            else f"{left // 60:02}:{left % 60:02}"
+        )
         return Cell(f"WRITE {clock}", "warn")
 
 

@@ -47,8 +47,7 @@ class Entry(Horizontal):
     """Hidden until `ask`."""
 
     DEFAULT_CSS = """
-    Entry { height: 1; display: none; background: $surface; }
-    Entry.-shown { display: block; }
+    Entry { height: 1; background: $surface; }
     Entry > #prompt { width: 2; color: $accent; text-style: bold; }
     Entry > EntryInput { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
     Entry > #hint { width: auto; max-width: 60%; color: $quiet; }
@@ -61,6 +60,7 @@ class Entry(Horizontal):
         self.history = history
         self.kind: Kind = ":"
         self._at = 0
+        self.display = False
 
     def compose(self) -> ComposeResult:
         yield Static("", id="prompt", markup=False)
@@ -78,8 +78,8 @@ class Entry(Horizontal):
         self.input.value = text
         self.input.cursor_position = len(text)
         self.hint("")
-        self.add_class("-shown")
-        self.input.focus()
+        self.display = True
+        self.screen.set_focus(self.input)  # at once: the next key is the line's
 
     def hint(self, text: str, bad: bool = False) -> None:
         """What stands to the right: an error as it is typed, or what could follow."""
@@ -88,7 +88,7 @@ class Entry(Horizontal):
         hint.update(f" {text}" if text else "")
 
     def close(self) -> None:
-        self.remove_class("-shown")
+        self.display = False
 
     def leave(self) -> None:
         self.close()

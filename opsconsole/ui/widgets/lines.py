@@ -18,7 +18,7 @@ from opsconsole.ui.themes import TOKENS
 class Line(Widget):
     """Cells on one line, the whole of it clipped to the width."""
 
-    COMPONENT_CLASSES = {f"line--{t}" for t in TOKENS} | {"line--key"}  # noqa: RUF012 - as Textual declares it
+    COMPONENT_CLASSES = {f"line--{t}" for t in TOKENS} | {"line--key"}
     DEFAULT_CSS = """
     Line { height: 1; background: $panel; color: $foreground; }
     Line > .line--good { color: $success; }

@@ -36,5 +36,3 @@ def paint_header(placed: Sequence[Placed], style: Style, sort: str, reverse: boo
         title = column.title if len(column.title) + len(arrow) <= width else column.title[: width - len(arrow)]
         segments.append(Segment((" " * GAP if n else "") + fit(title + arrow, width, column.right), style))
     return segments
-
-

@@ -20,8 +20,8 @@ from opsconsole.presenting.filtering import Filter
 from opsconsole.presenting.layout import Placed, layout, total
 from opsconsole.presenting.rows import Row, TableView
 from opsconsole.presenting.rowset import RowSet
-from opsconsole.presenting.text import fit
 from opsconsole.presenting.sorting import find_column
+from opsconsole.presenting.text import fit
 from opsconsole.ui.actions import table_bindings
 from opsconsole.ui.messages import RowOpened, RowsChanged
 from opsconsole.ui.themes import TOKENS
