@@ -37,7 +37,8 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
     )
     lines = [
         clean(
-            f"{w.id} ({w.name or 'no name'}) of {w.owner or 'nobody'}, {state.budgets.paths[w.budget]}: {w.gpus} GPUs, {contract}"
+            f"{w.id} ({w.name or 'no name'}) of {w.owner or 'nobody'}, {state.budgets.paths[w.budget]}: "
+            f"{w.gpus} GPUs, {contract}"
         )
     ]
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
@@ -85,7 +86,8 @@ def explain_budget(view: ClusterView, budget: BudgetId) -> list[str]:
     owed, got = int(standings.entitlement(budget)), standings.usage(budget)
     share = float(tree.fractions[budget])
     lines = [
-        f"{tree.paths[budget]} is guaranteed {share:.1%} of the cluster: {gpu_hours(owed)} GPU-h in {span(standings.lookback)}.",
+        f"{tree.paths[budget]} is guaranteed {share:.1%} of the cluster: "
+        f"{gpu_hours(owed)} GPU-h in {span(standings.lookback)}.",
         f"It has got {gpu_hours(got)} GPU-h and has {gpu_hours(standings.committed(budget))} GPU-h promised to runs.",
     ]
     for level in reversed(tree.chains[budget]):

@@ -39,13 +39,16 @@ class ConsoleSource(Protocol):
         """The picture at this moment, ages as of now. Cheap; may raise, which is shown."""
 
     async def run(self) -> None:
-        """Keeps the picture fresh (follows, or leads) until cancelled. When it raises, that is shown and it is run again."""
+        """Keeps the picture fresh (follows, or leads) until cancelled. When it raises, that is shown; it is run again."""
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         """Asks the leader. Returns once journalled or refused, within 15 s. Never raises for a refusal."""
 
     async def lead(self, reason: str, confirm: Confirm) -> None:
-        """Takes the lead; `confirm` gets sentences of what would happen at once. Returns when it acts; raises when refused."""
+        """Takes the lead; `confirm` gets sentences of what would happen at once.
+
+        Returns when it acts; raises when refused.
+        """
 
     def poll_now(self) -> None:
         """Asks for fresh readings, and tries lost hosts again."""

@@ -1,4 +1,4 @@
-"""The terminal's life: signals leave it sane, a terminal that is gone ends the app, and leaving takes at most two seconds."""
+"""The terminal's life: signals leave it sane, one that is gone ends the app, and leaving takes at most two seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-line widgets: the header, the status line and the footer. Text only; what does not fit is left out, least first."""
+"""One-line widgets: the header, the status line and the footer. Text only; what does not fit is left out."""
 
 from __future__ import annotations
 
