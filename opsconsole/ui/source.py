@@ -39,7 +39,7 @@ class ConsoleSource(Protocol):
         """The picture at this moment, ages as of now. Cheap; may raise, which is shown."""
 
     async def run(self) -> None:
-        """Keeps the picture fresh (follows, or leads) until cancelled. When it raises, that is shown; it is run again."""
+        """Keeps the picture fresh (follows, or leads) until cancelled. What it raises is shown; it is run again."""
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         """Asks the leader. Returns once journalled or refused, within 15 s. Never raises for a refusal."""

@@ -1,0 +1,182 @@
+"""Clusters for screens: built through the engine's own door, with a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsconsole.presenting.view import ClusterView, Happening, HostFacts
+from opsconsole.ui.source import Confirm, Outcome
+from scheduler_core.ids import DrainId, HostName
+from scheduler_core.observations import By, CordonRequested, DrainRequested, HostUnreachable, Observation
+from scheduler_core.state import ClusterState
+from scheduler_core.units import HOUR, MINUTE
+from tests.core.clusters import Cluster
+
+WALL_MS = 1_764_513_127_000  # a Sunday, 14:32:07 in UTC
+HOSTILE = "[red]x[/][@click=app.quit]q[/] [b +"
+
+
+def probe(gpus: int, busy: int = 90, failed: int | None = None) -> dict[str, Any]:
+    """What a host's probe says of its GPUs; the one that failed says why."""
+
+    def gpu(slot: int) -> dict[str, Any]:
+        if slot == failed:
+            reading: dict[str, Any] = {"failed": "GPU is lost"}
+            return {"slot": slot, "uuid": reading, "readings": {"temperature_c": reading}}
+        readings = {
+            "utilization_percent": {"v": (busy + 3 * slot) % 101},
+            "temperature_c": {"v": 50 + slot % 30},
+            "power_w": {"v": 400.0 + slot},
+            "ecc_volatile_uncorrected": {"v": 0},
+            "memory_used_bytes": {"v": slot << 30},
+            "memory_total_bytes": {"v": 80 << 30},
+        }
+        return {"slot": slot, "uuid": {"v": f"GPU-{slot}"}, "name": {"v": "H100"}, "readings": readings}
+
+    return {"gpus": [gpu(slot) for slot in range(gpus)]}
+
+
+@dataclass
+class FakeSource:
+    """A ConsoleSource over an engine. `ages` are of the readings; `broken` is raised by `view`."""
+
+    cluster: Cluster
+    ages: dict[str, float] = field(default_factory=dict)
+    probes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    version: int = 1
+    actor: str = "kim"
+    write_refused: str = ""
+    leader: str = "serve at head"
+    lag_s: float = 0.0
+    alarms: dict[str, str] = field(default_factory=dict)
+    happenings: list[Happening] = field(default_factory=list)
+    asked: list[Observation] = field(default_factory=list)
+    refuse: str = ""
+    broken: Exception | None = None
+    run_fails: Exception | None = None
+    close_takes_s: float = 0.0
+    polled: int = 0
+    closed: bool = False
+
+    @property
+    def state(self) -> ClusterState:
+        return self.cluster.engine.state
+
+    def view(self) -> ClusterView:
+        if self.broken is not None:
+            raise self.broken
+        facts = {name: self._facts(name) for name in self.cluster.hosts}
+        return ClusterView(
+            "h100",
+            self.state,
+            WALL_MS + (self.cluster.now - self.state.now),
+            facts,
+            self.leader,
+            False,
+            self.lag_s,
+            2.0,
+            dict(self.alarms),
+            list(self.happenings),
+            self.version,
+        )
+
+    def _facts(self, name: str) -> HostFacts:
+        record = self.state.hosts[HostName(name)]
+        if record.unreachable_why:
+            return HostFacts("lost", record.unreachable_why, 240.0, None, self.probes.get(name))
+        return HostFacts("live", "", self.ages.get(name, 0.6), 0.01, self.probes.get(name))
+
+    def changed(self) -> None:
+        self.version += 1
+
+    def happen(self, *observations: Observation, later_ms: int = 0) -> None:
+        """Facts arrive; the engine decides; all of it stands in the timeline."""
+        step = self.cluster.later(later_ms, *observations)
+        for event in (*observations, *step.decisions):
+            if type(event).__name__ not in ("PassDone", "InventoryLoaded"):
+                seq = len(self.happenings) + 1
+                self.happenings.append(Happening(seq, WALL_MS, type(event).__name__, event))
+        self.changed()
+
+    async def run(self) -> None:
+        if self.run_fails is not None:
+            raise self.run_fails
+        await asyncio.Event().wait()
+
+    async def request(self, observations: Sequence[Observation]) -> Outcome:
+        if self.refuse:
+            return Outcome(0, (self.refuse,))
+        self.asked += observations
+        self.happen(*observations)
+        return Outcome(len(observations))
+
+    async def lead(self, reason: str, confirm: Confirm) -> None:
+        if not await confirm(["2 runs go on."]):
+            raise RuntimeError("not confirmed")
+        self.leader = "this console"
+
+    def poll_now(self) -> None:
+        self.polled += 1
+
+    async def close(self) -> None:
+        await asyncio.sleep(self.close_takes_s)
+        self.closed = True
+
+
+def empty_world() -> FakeSource:
+    """No hosts, no budgets, nobody leads."""
+    return FakeSource(Cluster(weights={}, hosts={}), leader="nobody")
+
+
+def busy_world() -> FakeSource:
+    """Six hosts of 8 GPUs, three teams, a queue with reasons, one host lost, one draining, one with a bad GPU."""
+    hosts = {f"gpu{n:03}": 8 for n in range(1, 7)}
+    weights = {"olmo": 60, "olmo/pretrain": 3, "olmo/eval": 1, "vision": 30, "nlp": 10}
+    cluster = Cluster(weights, hosts)
+    source = FakeSource(cluster)
+    for n in range(1, 4):
+        cluster.running(f"w{n}", "vision", 8, 2 * HOUR, owner="maria", name=f"resnet-{n}", resumable=True)
+    cluster.running("w4", "nlp", 4, 0, owner="ines", name="notebook")
+    cluster.running("w5", "olmo/eval", 4, 30 * MINUTE, owner="ben", name="eval-mmlu", resumable=True)
+    cluster.later(40 * MINUTE)
+    cluster.running("w6", "olmo/pretrain", 16, 4 * HOUR, owner="ada", name="olmo-7b", resumable=True)
+    cluster.later(10 * MINUTE)
+    cluster.submit("w7", "olmo/pretrain", 32, 4 * HOUR, owner="ada", name="olmo-32b")
+    cluster.submit("w8", "nlp", 2, HOUR, owner="raj", name=HOSTILE)
+    cluster.submit("w9", "vision", 64, HOUR, owner="tom", name="too-big")
+    source.probes = {name: probe(8, 60 + 5 * n) for n, name in enumerate(hosts)}
+    source.probes["gpu003"] = probe(8, 80, failed=5)
+    source.ages = {"gpu002": 5.2}
+    lost = HostUnreachable(HostName("gpu006"), "auth failed: Permission denied (publickey)")
+    source.happen(lost, later_ms=MINUTE)
+    drain = DrainRequested(DrainId("d41"), HostName("gpu001"), By("kim", "fan change, ticket 118"))
+    source.happen(drain, later_ms=4 * MINUTE)
+    source.happen(CordonRequested(HostName("gpu005"), By("kim", "kernel update")), later_ms=20_000)
+    return source
+
+
+def wide_world(hosts: int, gpus: int) -> FakeSource:
+    """Idle hosts of one size."""
+    names = {f"gpu{n:03}": gpus for n in range(1, hosts + 1)}
+    source = FakeSource(Cluster({"a": 1}, names))
+    source.probes = {name: probe(gpus) for name in names}
+    return source
+
+
+def long_queue(count: int) -> FakeSource:
+    """One full host and a long line before it."""
+    cluster = Cluster({"a": 1, "b": 1}, {"h1": 8})
+    cluster.running("first", "a", 8)
+    from scheduler_core.ids import BudgetId, WorkloadId
+    from scheduler_core.observations import WorkloadSubmitted
+    from scheduler_core.workload import Workload
+
+    waiting = (
+        Workload(WorkloadId(f"q{n:05}"), BudgetId("ab"[n % 2]), 1 + n % 8, HOUR, cluster.now, owner="bo")
+        for n in range(count)
+    )
+    cluster.engine.step(cluster.now, [WorkloadSubmitted(w) for w in waiting])
+    return FakeSource(cluster)
