@@ -15,6 +15,9 @@ from scheduler_core.units import bits
 
 START_S = 60.0
 STOP_S = 20.0
+LIST_S = 20.0
+AT_ONCE = 16  # commands on their way to one host
+NOT_STARTED = ("bad_spec", "state_dir", "not_started", "bad_request")  # other errors leave it in doubt
 PORTS = range(29_400, 32_000)
 
 
@@ -26,7 +29,10 @@ class Hosts(Protocol):
 
 @dataclass
 class Dispatch:
-    """`heard` gets every RUN that an answer carries; `fenced` is called when a host knows a newer leader."""
+    """`heard` gets every RUN that an answer carries; `fenced` is called when a host knows a newer leader.
+
+    `ready`: the host is connected and, for a start, has said since then which GPUs it has.
+    """
 
     pool: Hosts
     state: Callable[[], ClusterState]
@@ -35,15 +41,18 @@ class Dispatch:
     heard: Callable[[str, dict[str, Any]], None]
     fenced: Callable[[str], None]
     alarm: Callable[[str], None]
-    live: Callable[[str], bool]
+    ready: Callable[[Command], bool]
     _busy: dict[str, None] = field(default_factory=dict)  # command ids on their way
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _doubtful: dict[str, None] = field(default_factory=dict)  # hosts that owe an answer
+    _places: dict[str, asyncio.Semaphore] = field(default_factory=dict)
 
     def send(self, commands: Iterable[Command]) -> None:
         """Hands commands over, those for hosts that cannot be reached left for `catch_up`."""
         for command in commands:
-            if isinstance(command, StartMember | StopMember) and self.live(command.host):
-                self._begin(command)
+            if isinstance(command, StartMember | StopMember) and command.id not in self._busy and self.ready(command):
+                self._busy[command.id] = None
+                self._spawn(self._carry(command), command.id)
 
     def catch_up(self, commands: Iterable[Command], known: Callable[[str, str], bool]) -> None:
         """After a look at a host: what it does not know is sent, a stop in any case (it is idempotent)."""
@@ -51,59 +60,90 @@ class Dispatch:
             if isinstance(command, StopMember) or not known(command.host, command.run):  # type: ignore[union-attr]
                 self.send([command])
 
-    def _begin(self, command: StartMember | StopMember) -> None:
-        if command.id not in self._busy:
-            self._busy[command.id] = None
-            work = self._start(command) if isinstance(command, StartMember) else self._stop(command)
-            self._spawn(command, work)
+    def look_again(self, outstanding: Callable[[str], Iterable[Command]]) -> None:
+        """Hosts that owe an answer while they are connected are asked what they know, and then caught up."""
+        for host in list(self._doubtful):
+            del self._doubtful[host]
+            self._spawn(self._ask(host, outstanding), f"list {host}")
 
-    def _spawn(self, command: StartMember | StopMember, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
-        task = asyncio.create_task(self._carry(command, work), name=command.id)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _carry(self, command: StartMember | StopMember, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
-        """Sends one command and hears its answer. A link that breaks leaves it unknown."""
+    async def _ask(self, host: str, outstanding: Callable[[str], Iterable[Command]]) -> None:
         try:
-            answer = await work
-            await self._judge(command, answer)
+            answer = await self.pool.request(host, "list", LIST_S)
+        except OpsConsoleError:
+            return  # the next connection begins with a list
+        runs = {str(run.get("token")): run for run in answer.get("runs", [])}
+        for run in runs.values():
+            self.heard(host, run)
+        if answer.get("ok") and not answer.get("left_out"):
+            self.catch_up(outstanding(host), lambda _, token: token in runs)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.alarm(f"{task.get_name()}: {type(error).__name__}: {error}")  # a defect must be seen
+
+    async def _carry(self, command: StartMember | StopMember) -> None:
+        """Sends one command until it has an answer. A link that breaks leaves it unknown."""
+        try:
+            async with self._places.setdefault(command.host, asyncio.Semaphore(AT_ONCE)):
+                pause_s = await self._try(command)
+            while pause_s is not None:
+                await asyncio.sleep(pause_s)
+                pause_s = await self._try(command) if self._wanted(command) else None
         except OpsConsoleError as error:
-            self.alarm(f"{command.id}: no answer, will look again: {error.args[0]}")
-        except Exception as error:  # a defect here must be seen, and must not end the leader
-            self.alarm(f"{command.id}: {type(error).__name__}: {error}")
+            self._doubtful[command.host] = None
+            self.alarm(f"{command.id}: no answer, will look again: {error.message}")
         finally:
             self._busy.pop(command.id, None)
 
-    async def _judge(self, command: StartMember | StopMember, answer: dict[str, Any]) -> None:
+    def _wanted(self, command: StartMember | StopMember) -> bool:
+        run = self.state().runs.get(command.run)
+        return run is not None and run.stop is not None and self.ready(command)
+
+    async def _try(self, command: StartMember | StopMember) -> float | None:
+        """Seconds until it is to be tried again, where the host says when."""
+        answer = await (self._start(command) if isinstance(command, StartMember) else self._stop(command))
         if answer.get("ok"):
             self.heard(command.host, answer["run"])
-            return
+            return None
         code, message = answer.get("error"), str(answer.get("message", ""))
         if code == "fenced":
             self.fenced(f"{command.host}: {message}")
         elif code == "protected":
             self.alarm(f"{command.id}: the host guards the contract: {message}")
-            await asyncio.sleep(min(float(answer.get("remaining_s") or 1), 30.0))
-            self._retry(command)
-        else:
+            return max(0.1, min(float(answer.get("remaining_s") or 1), 30.0))
+        elif isinstance(command, StartMember) and code in NOT_STARTED:
             self.alarm(f"{command.id}: refused: {code}: {message}")
-            if isinstance(command, StartMember):
-                await self._burn(command)
-
-    def _retry(self, command: StartMember | StopMember) -> None:
-        self._busy.pop(command.id, None)
-        run = self.state().runs.get(command.run)
-        if run is not None and run.stop is not None and self.live(command.host):
-            self._begin(command)
+            await self._burn(command)
+        else:
+            self.alarm(f"{command.id}: {code}: {message}; will look again")
+            self._doubtful[command.host] = None
+        return None
 
     async def _burn(self, command: StartMember) -> None:
-        """A start that was refused must not happen later: its token is burnt, and the host says so."""
-        answer = await self._request(command.host, "stop", STOP_S, token=command.run, reason="refused", min_ran_s=0)
+        """A start that was refused must not happen later: its token is burnt, and the host says so.
+
+        Should it run after all, the host's guard keeps it: a start that is in doubt is no reason to break the contract.
+        """
+        run = self.state().runs.get(command.run)
+        guarded_s = run.min_runtime_ms / 1000 if run is not None else 0.0
+        fields = {"token": command.run, "reason": "its start was refused", "min_ran_s": guarded_s}
+        answer = await self._request(command.host, "stop", STOP_S, **fields)
         if answer.get("ok"):
             self.heard(command.host, answer["run"])
 
     async def _start(self, command: StartMember) -> dict[str, Any]:
-        return await self._request(command.host, "start", START_S, token=command.run, spec=self.spec(command))
+        """Refuses by itself what it cannot put into words: the answer is then as a host's."""
+        try:
+            spec = self.spec(command)
+        except (LookupError, ValueError) as error:
+            return {"ok": False, "error": "bad_spec", "message": f"it cannot be described: {error!r}"}
+        return await self._request(command.host, "start", START_S, token=command.run, spec=spec)
 
     async def _stop(self, command: StopMember) -> dict[str, Any]:
         return await self._request(
@@ -136,7 +176,7 @@ class Dispatch:
             "argv": list(launch.argv),
             "cwd": launch.cwd,
             "env": dict(launch.env),
-            "gpus": [ids[slot] for slot in bits(command.slots)],
+            "gpus": [named(ids[slot]) for slot in bits(command.slots)],
             "rank": command.rank,
             "nodes": len(command.peers),
             "master_addr": self.address(command.peers[0]),
@@ -154,6 +194,13 @@ class Dispatch:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=1.0)
+
+
+def named(uuid: str) -> str:
+    """Raises ValueError for a GPU without a UUID: a run gets the GPUs that it was promised or does not start."""
+    if not uuid:
+        raise ValueError("a GPU has no UUID")
+    return uuid
 
 
 def master_port(run: str) -> int:

@@ -1,37 +1,150 @@
-"""What the live loop needs from the world. Adapters implement these; runtime imports nothing else."""
+"""What the live loop needs from the world. Adapters implement these; runtime and its helpers import nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from scheduler_core.commands import Command
-from scheduler_core.decisions import Decision
-from scheduler_core.observations import Observation
+from scheduler_core.engine import Engine
 
 
 class Clock(Protocol):
-    """Instants in ms. `now` never goes back, survives NTP steps and suspends (boot-time clock), and restarts where
-    it was."""
+    """Instants in ms. `now` never goes back, survives NTP steps and suspends, and restarts where it was."""
 
     def now(self) -> int: ...
 
 
-class Sensor(Protocol):
-    """Where observations come from: probes, run events, reconciliation."""
-
-    async def next_batch(self, timeout_s: float) -> Sequence[Observation]: ...
-
-
 class Effector(Protocol):
-    """Carries a command out. Returns when it was handed over; its outcome comes back through the sensor."""
+    """Carries a request to a host. Raises OpsConsoleError where no answer came: what became of it is then unknown."""
 
-    def send(self, command: Command) -> None: ...
+    async def request(self, host: str, op: str, deadline_s: float, **fields: Any) -> dict[str, Any]: ...
+
+
+class LinkStatus(Protocol):
+    """How a host is reached: live, late, lost, connecting, never seen."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+
+
+class Pool(Effector, Protocol):
+    """All hosts of a cluster. What they say goes to the `hear` that the factory was given."""
+
+    def start(self) -> None: ...
+    def status(self, host: str) -> Any: ...
+    def reconnect(self, host: str) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+class Sensor(Protocol):
+    """Gets what links report, in the loop's thread: (connected, host, hello), (disconnected, host, (kind, why)),
+    (line, host, fields)."""
+
+    def __call__(self, kind: str, host: str, payload: Any) -> None: ...
+
+
+class PoolFactory(Protocol):
+    """Makes the pool of a leader. `hello` gives the fields of every greeting."""
+
+    def __call__(self, hello: Callable[[str], dict[str, Any]], hear: Callable[[str, str, Any], None]) -> Pool: ...
+
+
+class JournalEvent(Protocol):
+    """A row of the journal. `wall_ms` is wall time, `at_ms` cluster time; `told`: worth a line of a timeline."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def tick(self) -> int: ...
+    @property
+    def at_ms(self) -> int: ...
+    @property
+    def wall_ms(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def told(self) -> bool: ...
+
+
+class Leadership(Protocol):
+    """Who leads, as the store has it. `age_ms`: since the last renewal."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def holder(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def age_ms(self) -> int | None: ...
+    @property
+    def live(self) -> bool: ...
+
+
+class AskedFor(Protocol):
+    """What somebody who does not lead asks for; `refused` says why it cannot even be read."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def observation(self) -> Any: ...
+    @property
+    def refused(self) -> str: ...
+
+
+class Recovery(Protocol):
+    """An engine as of journal row `seq`; `fold` takes it further."""
+
+    engine: Engine
+    tick: int
+    seq: int
+    warnings: list[str]
+
+    def fold(self, events: Sequence[Any]) -> None: ...
 
 
 class Journal(Protocol):
-    """Commits one tick durably before any effect of it starts (journal first)."""
+    """Commits one tick durably before any effect of it starts (journal first), for the highest epoch only."""
 
     def commit(
-        self, now: int, observations: Sequence[Observation], decisions: Sequence[Decision], commands: Sequence[Command]
+        self,
+        epoch: int,
+        tick: int,
+        at_ms: int,
+        observations: Sequence[Any],
+        decisions: Sequence[Any],
+        commands: Sequence[Any],
+        requests_done: Sequence[int] = (),
     ) -> int: ...
+
+
+class ClusterStore(Journal, Protocol):
+    """Everything that outlives the process. Raises StoreError; StoreUnavailable passes, LostLease does not."""
+
+    @property
+    def id(self) -> str: ...
+    def another(self) -> ClusterStore: ...
+    def close(self) -> None: ...
+    def tail(self, after: int) -> list[Any]: ...
+    def snapshot(self, engine: Engine, tick: int, seq: int, epoch: int | None = None) -> None: ...
+    def archive(self) -> int: ...
+    def recover(self) -> Recovery: ...
+    def lease(self) -> Leadership: ...
+    def acquire(self, kind: str) -> int | None: ...
+    def renew(self, epoch: int) -> None: ...
+    def release(self, epoch: int) -> None: ...
+    def ask(self, observation: Any) -> int: ...
+    def open_requests(self) -> Sequence[AskedFor]: ...
+    def refuse(self, epoch: int, request: int, why: str) -> None: ...
+    def outcome(self, request: int) -> str | None: ...
+    def withdraw(self, request: int) -> bool: ...
+    def put_readings(self, readings: dict[str, tuple[int, bytes]]) -> None: ...
+    def readings(self) -> dict[str, tuple[int, bytes]]: ...
+    def get(self, key: str) -> str | None: ...
+    def put(self, key: str, value: str) -> None: ...

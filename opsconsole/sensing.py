@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +20,13 @@ from scheduler_core.observations import (
     MemberStarted,
     Observation,
 )
+from scheduler_core.state import ClusterState
 
 STALE_INTERVALS = 5
 MIB = 1 << 20
-ALIVE = ("starting", "running", "stopping", "exited", "unknown")
+FINAL = ("released", "never_started")
 KERNEL_LINES = 50
+LONGEST_TEXT = 500
 
 
 @dataclass
@@ -34,7 +37,7 @@ class HostReading:
     probe: dict[str, Any] | None = None
     probe_at: float | None = None
     wall_ms: int = 0
-    runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, ours only
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
     told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
     kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
     seen: HostSeen | None = None  # the last one sent, while it is true
@@ -43,7 +46,10 @@ class HostReading:
 
 @dataclass
 class Sensing:
-    """Feed it with what links report; it calls `emit` with observations. `free_memory_mib` is rule 26's."""
+    """Feed it with what links report; it calls `emit` with observations. `free_memory_mib` is rule 26's.
+
+    `state` is read, never changed: which runs are the engine's, and which boot of a host it knows.
+    """
 
     store_id: str
     gpus: Callable[[str], int]  # GPUs that the inventory expects of a host
@@ -51,25 +57,58 @@ class Sensing:
     free_memory_mib: int = 1024
     interval_s: float = 2.0
     readings: dict[str, HostReading] = field(default_factory=dict)
+    state: Callable[[], ClusterState] = ClusterState
 
     def of(self, host: str) -> HostReading:
         return self.readings.setdefault(host, HostReading())
 
     def connected(self, host: str, hello: dict[str, Any]) -> None:
-        """The host answers. Its runs are told at once; it counts as seen with its first probe."""
+        """The host answers. Its runs are told at once; it counts as seen with its first probe.
+
+        A new boot is told before its runs: what ran before it is dead, what started since must not be taken for dead.
+        """
         reading = self.of(host)
-        reading.boot_id, reading.seen, reading.stale = str(hello.get("boot_id", "")), None, False
-        reading.probe_at = None
+        reading.boot_id = self._boot(host, hello.get("boot_id"))
+        reading.seen, reading.stale, reading.probe_at = None, False, None
         reading.runs.clear()
         reading.told.clear()
-        facts: list[Observation] = []
-        for run in hello.get("runs", []):
+        facts: list[Observation] = [*self._reboot(host, reading.boot_id)]
+        for run in _dicts(hello.get("runs")):
             facts += self.run(host, run)
         self.emit(facts)
 
+    def _boot(self, host: str, said: Any) -> str:
+        """A host that cannot tell its boot id has not rebooted for all we know."""
+        record = self.state().hosts.get(HostName(host))
+        known = record.boot_id if record is not None else ""
+        return said if isinstance(said, str) and said not in ("", "unknown") else known
+
+    def _reboot(self, host: str, boot: str) -> Iterable[HostSeen]:
+        """Nothing is placed there before its first probe: until then every slot counts as unfit."""
+        record = self.state().hosts.get(HostName(host))
+        if record is not None and record.boot_id and record.boot_id != boot:
+            yield HostSeen(HostName(host), boot, record.gpu_ids, unfit=record.host.all_slots)
+
+    def forgotten_by(self, host: str) -> list[RunId]:
+        """Runs that the engine believes to be started there and that the host knows nothing of, in the same boot.
+
+        Not dead: somebody emptied the agent's directory, or it is another machine. Only a person can tell.
+        """
+        record, reading = self.state().hosts.get(HostName(host)), self.of(host)
+        if record is None or record.boot_id != reading.boot_id:
+            return []
+        runs = self.state().runs
+        started = [r for r in record.runs if runs[r].members[record.host.name].phase.value in ("started", "exited")]
+        return [run for run in started if run not in reading.runs]
+
     def disconnected(self, host: str, why: str) -> None:
         self.of(host).seen = None
-        self.emit([HostUnreachable(HostName(host), why)])
+        self.emit([HostUnreachable(HostName(host), text_of(why))])
+
+    def distrust(self) -> None:
+        """This process was away: no reading is fresh until its host has spoken again."""
+        for reading in self.readings.values():
+            reading.probe_at, reading.seen = None, None
 
     def line(self, host: str, fields: dict[str, Any]) -> None:
         """One unasked line of the agent."""
@@ -80,13 +119,13 @@ class Sensing:
             facts = self.run(host, fields["run"])
             self.emit([*facts, *self._seen(host)])
         elif event == "kernel":
-            self.of(host).kernel.extend(fields.get("lines", []))
+            self.of(host).kernel.extend(_dicts(fields.get("lines")))
 
     def probe(self, host: str, probe: dict[str, Any]) -> None:
         reading = self.of(host)
         reading.probe, reading.probe_at, reading.stale = probe, time.monotonic(), False
         reading.wall_ms = time.time_ns() // 1_000_000
-        reading.boot_id = str(probe.get("boot_id") or reading.boot_id)
+        reading.boot_id = self._boot(host, probe.get("boot_id") or reading.boot_id)
         self.emit(self._seen(host))
 
     def tick(self) -> None:
@@ -104,24 +143,29 @@ class Sensing:
     # -- translating -----------------------------------------------------------------------------------------------
 
     def run(self, host: str, run: dict[str, Any]) -> list[Observation]:
-        """A RUN of the protocol as facts: everything up to its phase, since any of it may be news."""
-        if run.get("store") != self.store_id:
-            return []
-        token, reading = RunId(str(run["token"])), self.of(host)
+        """A RUN of the protocol as facts: everything up to its phase, since any of it may be news.
+
+        Only of runs that the engine has: what hosts keep of older ones changes nothing. A burnt token has no store.
+        """
+        token, reading = RunId(str(run.get("token", ""))), self.of(host)
         before = reading.runs.get(token, {}).get("phase")
         reading.runs[token] = run
-        if before == run.get("phase"):
+        if before == run.get("phase") or not self.ours(token, run):
             return []
         facts = [fact for fact in run_facts(HostName(host), token, run) if _kind(fact) not in reading.told]
         reading.told |= dict.fromkeys(map(_kind, facts))
         return facts
+
+    def ours(self, token: str, run: dict[str, Any]) -> bool:
+        return token in self.state().runs and run.get("store") in (self.store_id, None)
 
     def _seen(self, host: str) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news."""
         reading = self.of(host)
         if reading.probe is None or reading.probe_at is None:
             return []
-        seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib * MIB)
+        mine = {token for token, run in reading.runs.items() if self.ours(token, run)}
+        seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib * MIB, mine)
         if seen == reading.seen:
             return []
         reading.seen = seen
@@ -129,19 +173,42 @@ class Sensing:
 
 
 def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Observation]:
-    """`unknown` with processes left says nothing: they may live. Without any, the run is gone and nobody knows how."""
+    """`unknown` says nothing while its processes may live. When they are known gone, nobody knows how it ended."""
     phase = run.get("phase")
     if phase == "never_started":
-        yield MemberNeverStarted(token, host, str(run.get("error") or "it did not start"))
+        yield MemberNeverStarted(token, host, text_of(run.get("error")) or "it did not start")
         return
+    gone_unknown = phase == "unknown" and run.get("processes_gone") is True
     if phase in ("running", "stopping", "exited", "released", "unknown"):
-        yield MemberStarted(token, host, int(float(run.get("ran_s") or 0) * 1000))
-    gone_unknown = phase == "unknown" and run.get("pids") == 0
+        yield MemberStarted(token, host, ran_ms(run.get("ran_s")))
     if phase in ("exited", "released") or gone_unknown:
-        ending = run.get("exit") or {}
-        yield MemberExited(token, host, ending.get("code"), ending.get("signal"), bool(run.get("signalled")))
+        code, signal = _ending(run.get("exit"))
+        yield MemberExited(token, host, code, signal, run.get("signalled") is True)
     if phase == "released" or gone_unknown:
         yield MemberReleased(token, host)
+
+
+def _ending(ending: Any) -> tuple[int | None, str | None]:
+    """Exit code and signal; neither where nobody knows, or where the host speaks in riddles."""
+    fields = ending if isinstance(ending, dict) else {}
+    code, signal = fields.get("code"), fields.get("signal")
+    return code if type(code) is int else None, text_of(signal) if isinstance(signal, str) else None
+
+
+def ran_ms(seconds: Any) -> int:
+    """0 where the host cannot tell: protection then counts from now, never from earlier."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return 0
+    return max(0, int(seconds * 1000))
+
+
+def text_of(said: Any) -> str:
+    """Foreign text as data: no control characters, of bounded length."""
+    return "".join(c if c.isprintable() else " " for c in str(said or "")[:LONGEST_TEXT])
+
+
+def _dicts(items: Any) -> list[dict[str, Any]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def _kind(fact: Observation) -> tuple[str, str]:
@@ -154,30 +221,45 @@ def value(reading: Any) -> Any:
     return reading.get("v") if isinstance(reading, dict) else None
 
 
-def host_seen(host: HostName, reading: HostReading, expected: int, free_bytes: int) -> HostSeen:
-    """Unknown is not zero: a slot whose processes or memory cannot be read is unfit, not free."""
-    gpus = (reading.probe or {}).get("gpus", [])
-    ids = [""] * expected
-    foreign, unfit = 0, 0
-    known = dict.fromkeys(range(expected), False)
+def lives(run: dict[str, Any]) -> bool:
+    """Something of it may still be there."""
+    return run.get("phase") not in FINAL and run.get("processes_gone") is not True
+
+
+def host_seen(
+    host: HostName, reading: HostReading, expected: int, free_bytes: int, mine: Collection[str] | None = None
+) -> HostSeen:
+    """Unknown is not zero: a slot whose processes or memory cannot be read is unfit, not free.
+
+    `mine`: tokens of the engine's runs (default: all that the host lists). A run that it does not have, of another
+    store or of a journal that was lost, keeps its GPUs: they count as foreign.
+    """
+    tokens = reading.runs.keys() if mine is None else mine
+    strange = [run for token, run in reading.runs.items() if token not in tokens and lives(run)]
+    taken = {uuid for run in strange for uuid in run.get("gpus") or ()}
+    ids, foreign, unfit = [""] * expected, 0, (1 << expected) - 1
+    gpus = _dicts((reading.probe or {}).get("gpus"))
     for gpu in gpus:
-        slot = int(gpu.get("slot", -1))
-        if slot not in known:
-            continue
-        known[slot] = True
-        ids[slot] = str(value(gpu.get("uuid")) or "")
-        processes = value(gpu.get("processes"))
-        if processes is None or not ids[slot]:
-            unfit |= 1 << slot
-            continue
-        ours = any(p.get("run") in reading.runs for p in processes)
-        if any(p.get("run") not in reading.runs and not p.get("system") for p in processes):
-            foreign |= 1 << slot
-        used = value(gpu.get("readings", {}).get("memory_used_bytes"))
-        if not ours and (used is None or used >= free_bytes) and not foreign >> slot & 1:
-            unfit |= 1 << slot
-    for slot, there in known.items():
-        unfit |= 0 if there else 1 << slot
-    alive = any(run.get("phase") in ALIVE for run in reading.runs.values())
-    readable = all(value(gpu.get("processes")) is not None for gpu in gpus)
+        slot = gpu.get("slot")
+        if type(slot) is int and 0 <= slot < expected:
+            ids[slot] = text_of(value(gpu.get("uuid")))
+            strangers, fit = judge(gpu, tokens, free_bytes)
+            foreign |= (strangers or ids[slot] in taken) << slot
+            unfit &= ~((fit and bool(ids[slot])) << slot)
+    alive = any(map(lives, reading.runs.values()))
+    readable = all(isinstance(value(gpu.get("processes")), list) for gpu in gpus) and (bool(gpus) or not expected)
     return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, not alive and not foreign and readable)
+
+
+def judge(gpu: dict[str, Any], tokens: Collection[str], free_bytes: int) -> tuple[bool, bool]:
+    """Of one GPU: is a process of strangers on it, and may it be used at all?"""
+    processes = value(gpu.get("processes"))
+    if not isinstance(processes, list):
+        return False, False
+    listed = _dicts(processes)
+    ours = any(p.get("run") in tokens for p in listed)
+    strangers = any(p.get("run") not in tokens and not p.get("system") for p in listed)
+    readings = gpu.get("readings")
+    used = value(readings.get("memory_used_bytes")) if isinstance(readings, dict) else None
+    full = not isinstance(used, int | float) or used >= free_bytes
+    return strangers, ours or strangers or not full

@@ -1,0 +1,31 @@
+"""What a leader refuses of what it is asked, before it becomes part of the journal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler_core.observations import WorkloadMoved, WorkloadSubmitted
+from scheduler_core.state import ClusterState
+
+
+def refusal(state: ClusterState, asked: Any) -> str:
+    """Why nothing could come of it, for the one who asked; empty where it may be journalled.
+
+    Plans check much more, on the asking side; between a plan and its request things can vanish.
+    """
+    host, workload = getattr(asked, "host", None), getattr(asked, "workload", None)
+    if host is not None and host not in state.hosts:
+        return f"no host {host!r}"
+    if isinstance(asked, WorkloadSubmitted):
+        return _budget(state, asked.workload.budget)
+    if workload is not None and workload not in state.workloads:
+        return f"no workload {workload!r}"
+    if isinstance(asked, WorkloadMoved) and asked.budget is not None:
+        return _budget(state, asked.budget)
+    return ""
+
+
+def _budget(state: ClusterState, budget: Any) -> str:
+    if budget not in state.budgets.by_id:
+        return f"no budget {budget!r}"
+    return "" if budget in state.budgets.leaves else f"budget {budget!r} has children: only leaves hold workloads"
