@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 
+Report = pytest.TestReport
 REQUIRED = frozenset(filter(None, os.environ.get("OPSCONSOLE_REQUIRE", "").split(",")))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Report, Report]:
     """Where OPSCONSOLE_REQUIRE names a tool (sshd, tmux), a test marked with it fails instead of being skipped."""
     report = yield
     needed = REQUIRED.intersection(mark.name for mark in item.iter_markers())

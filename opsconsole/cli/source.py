@@ -31,7 +31,7 @@ class Wish:
 
 @dataclass
 class LiveSource:
-    """Implements `ui.source.ConsoleSource`. With `lead_as` it leads from the start, unasked: the demo's console does."""
+    """Implements `ui.source.ConsoleSource`. With `lead_as` it leads from the start: the demo's console does."""
 
     place: Place
     runtime: Runtime

@@ -35,12 +35,8 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
     contract = (
         f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated: free of charge, never protected"
     )
-    lines = [
-        clean(
-            f"{w.id} ({w.name or 'no name'}) of {w.owner or 'nobody'}, {state.budgets.paths[w.budget]}: "
-            f"{w.gpus} GPUs, {contract}"
-        )
-    ]
+    who = f"{w.name or 'no name'}) of {w.owner or 'nobody'}"
+    lines = [clean(f"{w.id} ({who}, {state.budgets.paths[w.budget]}: {w.gpus} GPUs, {contract}")]
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
         hold = Explainer(state).hold(record)
         until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
