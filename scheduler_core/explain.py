@@ -15,7 +15,7 @@ from scheduler_core.preemption import headroom
 from scheduler_core.shapes import Shape, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU_HOUR
-from scheduler_core.victims import Candidate, weaker_leaves
+from scheduler_core.victims import Victim, weaker_leaves
 from scheduler_core.workload import Workload, WorkloadPhase
 
 
@@ -100,13 +100,13 @@ class Explainer:
 
     def _protected(self, w: Workload) -> Hold | None:
         """Would it fit once the runs that it may preempt by right are past their min runtime? From when on?"""
-        mine = dict.fromkeys(leaf for leaf, _ in weaker_leaves(self.standings, w, all_leaves=True))
+        mine = weaker_leaves(self.standings, w)
         until = self._fits_from(w, lambda run: self._by_right(run, w, mine))
         if until is None or until <= self.state.now:
             return None
         return Hold(HoldKind.PROTECTED, "waiting for protected runs to reach their min runtime", until)
 
-    def _by_right(self, run: Run, w: Workload, weaker: dict[BudgetId, None]) -> bool:
+    def _by_right(self, run: Run, w: Workload, weaker: dict[BudgetId, BudgetId]) -> bool:
         if not run.allocated or run.stop is not None:
             return True
         if run.budget == w.budget:
@@ -193,9 +193,9 @@ def standings_of(standings: Standings, workload: Workload, branch: BudgetId | No
     return (standings.standing(mine), standings.standing(branch)) if mine != branch else (standings.standing(mine),)
 
 
-def preemption_reason(standings: Standings, workload: Workload, victim: Candidate) -> str:
+def preemption_reason(standings: Standings, workload: Workload, victim: Victim) -> str:
     """Who for, both standings, and why this run and not another."""
-    lost = f"it loses {victim.cost.lost / GPU_HOUR:.1f} GPU-h, the least that makes room"
+    lost = f"it loses {victim.lost / GPU_HOUR:.1f} GPU-h, the least that makes room"
     paths = standings.tree.paths
     if victim.branch is None:
         return f"for {workload.id} of {paths[workload.budget]}: unallocated runs yield to allocated work; {lost}"

@@ -78,7 +78,7 @@ class Room:
             heapify(heap)
         return heap
 
-    def _candidates(self, least: int) -> Iterator[HostName]:
+    def candidates(self, least: int) -> Iterator[HostName]:
         """Hosts with at least `least` free GPUs, in rule 16's order. What is looked at stays in place."""
         for count in range(least, self.largest + 1):
             heap, seen = self._heap(count), []
@@ -109,7 +109,7 @@ class Room:
         if shape.gpus > self.largest:
             return None
         members: list[Member] = []
-        for name in self._candidates(shape.gpus):
+        for name in self.candidates(shape.gpus):
             host = self.state.hosts[name].host
             if (shape.whole and host.gpus != shape.gpus) or not matches(host, workload.needs):
                 continue

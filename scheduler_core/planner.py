@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
-from scheduler_core.decisions import Claimed, Decision, PassDone, Placed, StopCause, StopDecided
+from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.explain import preemption_reason, standings_of
 from scheduler_core.fairshare import Standings, commitment, unallocated_key
-from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId, run_id
+from scheduler_core.hostbook import HostBook
+from scheduler_core.ids import BudgetId, HostName, WorkloadId, run_id
 from scheduler_core.index import LeafQueue, Signature
 from scheduler_core.placement import Room
 from scheduler_core.preemption import NoPlan, Plan, Search, headroom
 from scheduler_core.state import ClusterState, WorkloadRecord
-from scheduler_core.victims import Candidate
+from scheduler_core.victims import Pool, Victim
 from scheduler_core.workload import WorkloadPhase
 
 UNLIMITED = 1 << 60
@@ -65,14 +66,15 @@ class _Pass:
     state: ClusterState
     preemptable_gpus: int
     decisions: list[Decision] = field(default_factory=list)
-    going: dict[RunId, None] = field(default_factory=dict)
     dead: dict[Signature, None] = field(default_factory=dict)  # fits no free GPUs, and no unallocated victims help
+    book: HostBook | None = None  # opened by the first search
     blast_blocked: list[WorkloadId] = field(default_factory=list)
     breaker_blocked: list[WorkloadId] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.standings = Standings(self.state)
         self.room = Room(self.state)
+        self.pool = Pool(self.standings)
 
     def result(self) -> PassResult:
         done = PassDone(tuple(self.blast_blocked))
@@ -119,7 +121,7 @@ class _Pass:
     def _nothing_left(self) -> bool:
         """Nothing is free and nobody without a guarantee runs: behind a blocked head nothing can start."""
         index = self.state.index
-        return not (self.room.largest or index.running_unallocated or index.stopping or self.going)
+        return not (self.room.largest or index.running_unallocated or index.stopping or self.pool.going)
 
     def _try(self, record: WorkloadRecord, signature: Signature, head: bool) -> bool:
         """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places
@@ -150,14 +152,12 @@ class _Pass:
         if members is None:
             return False
         self.decisions.append(Placed(record.workload.id, run_id(record.workload.id, record.attempt + 1), members))
-        self.room.take(record.workload, members)
-        self._commit(record)
+        self._take(record, members)
         return True
 
     def _preempt(self, record: WorkloadRecord, head: bool) -> bool:
-        search = Search(self.standings, self.room, record.workload, self.going, only_unallocated=not head)
-        let_go = f"workload {record.workload.id}" in self.state.allowed
-        found = search.run(not self._patience_over(record), UNLIMITED if let_go else self.preemptable_gpus)
+        search = Search(self.pool, self.room, self._open_book(), record.workload, only_unallocated=not head)
+        found = search.run(not self._patience_over(record), self.preemptable_gpus)
         if isinstance(found, NoPlan):
             if found.blast:
                 self.blast_blocked.append(record.workload.id)
@@ -167,6 +167,19 @@ class _Pass:
         self._claim(record, found)
         return True
 
+    def _open_book(self) -> HostBook:
+        if self.book is None:
+            self.book = HostBook(self.state, self.room, self.pool.going)
+        return self.book
+
+    def _take(self, record: WorkloadRecord, members: tuple[Member, ...]) -> None:
+        """The pass gives these slots to the workload."""
+        self.room.take(record.workload, members)
+        if self.book is not None:
+            self.book.taken(members)
+        if record.workload.allocated:
+            self.standings.commit(self.state.budgets.chains[record.workload.budget], commitment(record.workload))
+
     def _patience_over(self, record: WorkloadRecord) -> bool:
         """Rule 18: `max_blast` binds no longer once it alone has blocked the workload for `blast_patience`."""
         since = self.state.blast_blocked.get(record.workload.id)
@@ -175,13 +188,13 @@ class _Pass:
     def _claim(self, record: WorkloadRecord, plan: Plan) -> None:
         for victim in plan.victims:
             self.decisions.append(self._stop(record, victim))
-            self.going[victim.run.id] = None
+            self.pool.going[victim.run.id] = None
+            self._open_book().stop(victim.run)
             self.preemptable_gpus -= victim.run.gpus
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
-        self.room.take(record.workload, plan.members)
-        self._commit(record)
+        self._take(record, plan.members)
 
-    def _stop(self, record: WorkloadRecord, victim: Candidate) -> StopDecided:
+    def _stop(self, record: WorkloadRecord, victim: Victim) -> StopDecided:
         """Rule 23: the figures of this moment go with the decision."""
         return StopDecided(
             victim.run.id,
@@ -189,11 +202,8 @@ class _Pass:
             preemption_reason(self.standings, record.workload, victim),
             for_workload=record.workload.id,
             standings=standings_of(self.standings, record.workload, victim.branch),
-            lost_gpu_ms=victim.cost.lost,
+            lost_gpu_ms=victim.lost,
         )
-
-    def _commit(self, record: WorkloadRecord) -> None:
-        self.standings.commit(self.state.budgets.chains[record.workload.budget], commitment(record.workload))
 
     # -- 3: unallocated work, on what nobody else can use ---------------------------------------------------------
 

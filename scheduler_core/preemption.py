@@ -1,22 +1,27 @@
-"""Whole plans (rule 18): the cheapest set of victims that, with free GPUs, starts a workload entirely."""
+"""Whole plans (rule 18): the cheapest victims that, with free GPUs, start a workload entirely.
+
+Exact on one host: hosts are looked at in the order of their best victim and each is solved exactly (module cheapest);
+once no later host can beat the best so far, the search ends. Greedy across hosts, and where a cap binds (rule 8).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from scheduler_core.cheapest import UNLIMITED, Item, cheapest
 from scheduler_core.decisions import Member
-from scheduler_core.fairshare import Standings
+from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.placement import Room, sizes_for
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.state import ClusterState
 from scheduler_core.units import PPM, lowest_bits
-from scheduler_core.victims import Candidate, Cost, allocated_candidates, unallocated_candidates
+from scheduler_core.victims import Pool, Rights, Victim
 from scheduler_core.workload import Workload
 
-NOTHING = Cost()
-Choice = tuple[Cost, tuple[Candidate, ...]]
+FREE = -(10**18)  # the tier of a host that needs no victim
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Plan:
     """Where the workload will start and who must go first. `victims` leaves out runs that stop already."""
 
     members: tuple[Member, ...]
-    victims: tuple[Candidate, ...]
+    victims: tuple[Victim, ...]
     waits_for: tuple[RunId, ...]
 
 
@@ -36,172 +41,240 @@ class NoPlan:
     breaker: bool = False
 
 
+class Offer(NamedTuple):
+    """What one host costs; lower is better."""
+
+    tier: int
+    lost: int
+    rank: int  # runs; GPUs that come free anyway, where no run needs to go
+    ids: tuple[RunId, ...]
+    host: HostName
+
+
 @dataclass
 class Search:
-    """One search for victims. `going` are runs that this pass has already decided to stop."""
+    """One search for victims."""
 
-    standings: Standings
+    pool: Pool
     room: Room
+    book: HostBook
     workload: Workload
-    going: dict[RunId, None]
     only_unallocated: bool = False  # behind a leaf's blocked head (rule 15)
-    _by_host: dict[HostName, list[Candidate]] = field(default_factory=dict)
-    _must_free: int = 0  # GPUs that must go below a budget at its cap (rule 8)
+    _gone: dict[RunId, Victim] = field(default_factory=dict)  # victims so far
+    _allowance: int = UNLIMITED
+    _held_back: bool = False  # max_blast kept a run from being a victim
 
-    @property
-    def state(self) -> ClusterState:
-        return self.standings.state
+    def __post_init__(self) -> None:
+        self.state = self.pool.state
 
     def run(self, blast_binds: bool, preemptable_gpus: int) -> Plan | NoPlan:
         """The best plan over the shapes that the workload may have."""
-        for candidate in self._candidates():
-            for name, member in candidate.run.members.items():
-                if member.phase.holds_gpus and member.slots & self.room.open_slots(name):
-                    self._by_host.setdefault(name, []).append(candidate)
-        if not self._by_host:
+        self._rights = Rights(self.pool, self.workload, self.only_unallocated)
+        cap = self.state.policy.max_blast_ppm * self.workload.gpus // PPM
+        plan = self._plan(cap if blast_binds else UNLIMITED)
+        if plan is None and blast_binds and self._held_back:
+            return NoPlan(blast=self._plan(UNLIMITED) is not None)
+        if plan is None:
             return NoPlan()
-        for candidates in self._by_host.values():
-            candidates.sort(key=lambda c: c.run.id)
+        if sum(self.pool.cost(v.run)[1] for v in plan.victims) > preemptable_gpus:
+            return NoPlan(breaker=True)
+        return plan
+
+    def _plan(self, allowance: int) -> Plan | None:
         for shape in shapes(self.workload, sizes_for(self.state, self.workload)):
-            if (chosen := self._choose_hosts(shape)) is not None:
-                return self._judge(shape, chosen, blast_binds, preemptable_gpus)
-        return NoPlan()
-
-    # -- who ---------------------------------------------------------------------------------------------------
-
-    def _candidates(self) -> Iterable[Candidate]:
-        found = list(unallocated_candidates(self.state))
-        if not self.only_unallocated:
-            found += allocated_candidates(self.standings, self.workload)
-        found = [Candidate(c.run, NOTHING) if c.run.id in self.going else c for c in found]
-        capped = self._capped_budget()
-        if capped is None:
-            return found
-        return [c for c in found if capped in self.state.budgets.chains[c.run.budget]]
-
-    def _capped_budget(self) -> BudgetId | None:
-        """The deepest budget of the workload whose cap it would break, unless runs below it go (rule 8)."""
-        for budget in self.state.budgets.chains[self.workload.budget]:
-            if (missing := -headroom(self.state, budget, self.room_claims(budget), self.workload.gpus)) > 0:
-                self._must_free = missing
-                return budget
+            self._gone, self._allowance = {}, allowance
+            if not self.book.enough(shape.hosts, shape.gpus):
+                continue
+            if not self._relieve_caps():
+                continue
+            chosen = self._choose_hosts(shape)
+            if chosen is not None:
+                plan = self._written(shape, chosen, self._needed(shape, chosen))
+                return plan if plan.waits_for else None  # on free GPUs alone, but for a cap: it waits for that
         return None
 
-    def room_claims(self, budget: BudgetId) -> int:
-        """GPUs that this pass has given to workloads below the budget."""
-        return self.room.given.get(budget, 0)
+    # -- caps (rule 8) -------------------------------------------------------------------------------------------
+
+    def _over(self) -> list[tuple[BudgetId, int]]:
+        """The workload's budgets that it would bring over their cap, each with the GPUs that must go below it first."""
+        given = self.room.given
+        over = []
+        for budget in self.state.budgets.chains[self.workload.budget]:
+            left = headroom(self.state, budget, given.get(budget, 0), self.workload.gpus)
+            if left < 0:
+                over.append((budget, -left))
+        return over
+
+    def _relieves(self, over: Sequence[tuple[BudgetId, int]], runs: Iterable[Victim]) -> bool:
+        """Do all caps hold when these, and those that stop already, have gone?"""
+        chains = self.state.budgets.chains
+        stopping = [self.state.runs[run_id] for run_id in self.state.index.stopping]
+        going = [self.state.runs[run_id] for run_id in self.pool.going]
+        leaving = [*stopping, *going, *(v.run for v in runs)]
+        return all(sum(r.gpus for r in leaving if budget in chains[r.budget]) >= gpus for budget, gpus in over)
+
+    def _relieve_caps(self) -> bool:
+        """Takes the first victims in order that bring every cap down."""
+        over = self._over()
+        if not over or self._relieves(over, ()):
+            return True
+        chains = self.state.budgets.chains
+        for victim in self._rights.in_order():
+            below = any(budget in chains[victim.run.budget] for budget, _ in over)
+            if below and self._spend(victim) and self._relieves(over, self._gone.values()):
+                return True
+        return False
+
+    def _spend(self, victim: Victim) -> bool:
+        """Adds a victim, where `max_blast` allows it."""
+        if victim.allocated_gpus > self._allowance:
+            self._held_back = True
+            return False
+        self._allowance -= victim.allocated_gpus
+        self._gone[victim.run.id] = victim
+        return True
 
     # -- where -------------------------------------------------------------------------------------------------
 
-    def _choose_hosts(self, shape: Shape) -> dict[HostName, Choice] | None:
-        """The cheapest host; for a gang the cheapest hosts one by one, victims that free several counted once."""
-        chosen: dict[HostName, Choice] = {}
-        gone: dict[RunId, None] = {}
-        offers: dict[HostName, Choice] = {}
-        stale = self._hosts(shape)
+    def _choose_hosts(self, shape: Shape) -> tuple[HostName, ...] | None:
+        """The cheapest host; for a gang the cheapest hosts one by one, a victim that frees several counted once."""
+        chosen: dict[HostName, None] = {}
         while len(chosen) < shape.hosts:
-            for name in stale:
-                if name not in chosen:
-                    offer = self._best(name, shape.gpus, gone)
-                    if offer is not None:
-                        offers[name] = offer
-            if not offers:
+            found = self._best_host(shape, chosen)
+            if found is None:
                 return None
-            name = min(offers, key=lambda n: (offers[n][0], n))
-            chosen[name] = offers.pop(name)
-            fresh = [c for c in chosen[name][1] if c.run.id not in gone]
-            gone |= {c.run.id: None for c in fresh}
-            stale = [h for c in fresh for h in c.run.members if h in self._by_host]
-        return chosen
+            host, victims = found
+            chosen[host] = None
+            for victim in victims:
+                self._spend(victim)
+        return tuple(chosen)
 
-    def _hosts(self, shape: Shape) -> list[HostName]:
-        names = dict.fromkeys(self._by_host)
-        if shape.hosts > 1:  # a host that is free enough already is the cheapest
-            names |= {n: None for count, hosts in self.state.index.free.items() if count >= shape.gpus for n in hosts}
-        hosts = self.state.hosts
-        return [
-            n
-            for n in names
-            if matches(hosts[n].host, self.workload.needs) and (not shape.whole or hosts[n].host.gpus == shape.gpus)
-        ]
+    def _best_host(self, shape: Shape, chosen: dict[HostName, None]) -> tuple[HostName, tuple[Victim, ...]] | None:
+        """Ends at the first host that neither it nor any later one can beat the best so far."""
+        best: Offer | None = None
+        choice: tuple[Victim, ...] = ()
+        seen = dict(chosen)
+        reach, gpus = self.book.reach, shape.gpus
+        for least, names in self._in_order(shape, chosen):
+            if best is not None and best < least:
+                break
+            for name in names:
+                if name in seen or reach.get(name, gpus) < gpus:
+                    continue
+                seen[name] = None
+                found = self._offer(name, shape)
+                if found is not None and (best is None or found[0] < best):
+                    best, choice = found
+        return None if best is None else (best.host, choice)
 
-    def _best(self, name: HostName, gpus: int, gone: dict[RunId, None]) -> Choice | None:
-        """The cheapest victims that leave `gpus` free on this host: exact, by dynamic programming over GPUs freed."""
+    def _in_order(
+        self, shape: Shape, chosen: dict[HostName, None]
+    ) -> Iterator[tuple[tuple[object, ...], Iterable[HostName]]]:
+        """Hosts, by the first of their victims, with the least that one can cost which was not met before."""
+        nothing = (FREE, 0, 0, ())
+        yield nothing, self._first_free(shape, chosen)
+        yield nothing, self._first_coming(shape, chosen)
+        for gone in self._gone.values():
+            yield nothing, gone.run.members
+        for victim in self._rights.in_order():
+            yield (victim.tier, victim.lost, 1, (victim.run.id,)), victim.run.members
+
+    def _first_coming(self, shape: Shape, chosen: dict[HostName, None]) -> Iterator[HostName]:
+        for name in self.book.coming(shape.gpus):
+            if name not in chosen and self._suits(name, shape):
+                yield name
+                return
+
+    def _first_free(self, shape: Shape, chosen: dict[HostName, None]) -> Iterator[HostName]:
+        """The host that rule 16 would take next, where one is free enough."""
+        for name in self.room.candidates(shape.gpus):
+            if name not in chosen and self._suits(name, shape):
+                yield name
+                return
+
+    def _suits(self, name: HostName, shape: Shape) -> bool:
+        host = self.state.hosts[name].host
+        return matches(host, self.workload.needs) and (not shape.whole or host.gpus == shape.gpus)
+
+    def _offer(self, name: HostName, shape: Shape) -> tuple[Offer, tuple[Victim, ...]] | None:
+        """What this host costs, with the victims; None where it cannot give so many GPUs."""
+        if not self._suits(name, shape):
+            return None
+        coming, items = self._on_host(name)
+        missing = shape.gpus - coming
+        if missing <= 0:
+            return Offer(FREE, 0, coming, (), name), ()
+        victims = cheapest(items, missing, self._allowance)
+        if self._allowance < UNLIMITED:
+            self._held_back |= victims is None or any(i.victim.allocated_gpus > self._allowance for i in items)
+        if victims is None:
+            return None
+        if len(victims) == 1:
+            only = victims[0]
+            return Offer(only.tier, only.lost, 1, (only.run.id,), name), victims
+        ids = tuple(sorted(v.run.id for v in victims))
+        return Offer(max(v.tier for v in victims), sum(v.lost for v in victims), len(ids), ids, name), victims
+
+    def _on_host(self, name: HostName) -> tuple[int, list[Item]]:
+        """GPUs of the host that are free or come free, and the victims on it with what each would free."""
         open_slots = self.room.open_slots(name)
-        missing = max(gpus - self.room.free(name).bit_count(), self._must_free)
-        candidates = self._by_host.get(name, ())
-        best: list[Choice | None] = [(NOTHING, ())] + [None] * max(0, missing)
-        for candidate in candidates:
-            freed = (candidate.run.members[name].slots & open_slots).bit_count()
-            cost = NOTHING if candidate.run.id in gone else candidate.cost
-            _add_item(best, candidate, freed, cost)
-        return best[-1]
+        coming = self.room.free(name)
+        going, gone, victim_of = self.pool.going, self._gone, self._rights.victim
+        items = []
+        for run, held in self.book.runs_on(name):
+            if not (slots := held & open_slots):
+                continue
+            if run.id in gone or run.stop is not None or run.id in going:
+                coming |= slots
+            elif (victim := victim_of(run)) is not None:
+                items.append(Item(victim, slots.bit_count()))
+        return coming.bit_count(), items
 
-    # -- judged ------------------------------------------------------------------------------------------------
+    # -- whole and minimal -------------------------------------------------------------------------------------
 
-    def _judge(
-        self, shape: Shape, chosen: dict[HostName, Choice], blast_binds: bool, preemptable_gpus: int
-    ) -> Plan | NoPlan:
-        picked = {c.run.id: c for _, candidates in chosen.values() for c in candidates}
-        needed = self._leave_out(shape, tuple(chosen), picked)
-        victims = [c for c in needed if c.cost.runs]
-        allocated = sum(c.allocated_gpus for c in victims)
-        if blast_binds and allocated * PPM > self.state.policy.max_blast_ppm * self.workload.gpus:
-            return NoPlan(blast=True)
-        if sum(c.run.gpus for c in victims) > preemptable_gpus:
-            return NoPlan(breaker=True)
-        return self._plan(shape, tuple(chosen), needed)
+    def _needed(self, shape: Shape, hosts: tuple[HostName, ...]) -> list[Victim]:
+        """The victims without those that could be left out, the last to go left out first (rule 18)."""
+        needed = sorted(self._gone.values(), key=_dearest, reverse=True)
+        over = self._over()
+        if shape.hosts > 1 or over:
+            for victim in tuple(needed):
+                rest = [v for v in needed if v is not victim]
+                if self._relieves(over, rest) and self._enough(shape, hosts, rest):
+                    needed = rest
+        return needed
 
-    def _leave_out(self, shape: Shape, names: tuple[HostName, ...], picked: dict[RunId, Candidate]) -> list[Candidate]:
-        """None of the victims could be left out: the dearest that is not needed goes first (rule 18)."""
-        needed = sorted(picked.values(), key=lambda c: (c.cost, c.run.id), reverse=True)
-        for candidate in tuple(needed):
-            rest = [c for c in needed if c is not candidate]
-            if shape.hosts > 1 and self._enough(shape, names, rest):
-                needed = rest
-        return sorted(needed, key=lambda c: (c.cost, c.run.id))
+    def _enough(self, shape: Shape, hosts: Iterable[HostName], victims: Sequence[Victim]) -> bool:
+        return all(self._slots(name, victims).bit_count() >= shape.gpus for name in hosts)
 
-    def _enough(self, shape: Shape, names: tuple[HostName, ...], candidates: Sequence[Candidate]) -> bool:
-        return all(self._freed(name, candidates).bit_count() >= shape.gpus for name in names) and (
-            sum(c.run.gpus for c in candidates) >= self._must_free
-        )
-
-    def _freed(self, name: HostName, candidates: Sequence[Candidate]) -> int:
-        """Slots of the host that are free or come free when these runs have gone."""
+    def _slots(self, name: HostName, victims: Sequence[Victim]) -> int:
+        """Slots of the host that are free, or come free when these have gone and those that stop already."""
+        ids = {v.run.id: None for v in victims}
         slots = 0
-        for candidate in candidates:
-            if (member := candidate.run.members.get(name)) is not None and member.phase.holds_gpus:
-                slots |= member.slots
+        for run_id in self.state.hosts[name].runs:
+            run = self.state.runs[run_id]
+            if run.members[name].phase.holds_gpus and (run_id in ids or self.pool.frees(run)):
+                slots |= run.members[name].slots
         return (slots & self.room.open_slots(name)) | self.room.free(name)
 
-    def _plan(self, shape: Shape, names: tuple[HostName, ...], needed: list[Candidate]) -> Plan:
-        members = tuple(Member(n, self._pick(n, shape.gpus, needed)) for n in names)
-        used = {m.host: m.slots for m in members}
-        waits_for = tuple(
-            c.run.id
-            for c in sorted(needed, key=lambda c: c.run.id)
-            if c.cost.runs or any(m.slots & used.get(h, 0) for h, m in c.run.members.items() if m.phase.holds_gpus)
-        )
-        return Plan(members, tuple(c for c in needed if c.cost.runs), waits_for)
+    def _written(self, shape: Shape, hosts: tuple[HostName, ...], needed: list[Victim]) -> Plan:
+        members = tuple(Member(name, self._pick(name, shape.gpus, needed)) for name in hosts)
+        ids = {v.run.id: None for v in needed}
+        for member in members:
+            for run_id in self.state.hosts[member.host].runs:
+                part = self.state.runs[run_id].members[member.host]
+                if part.phase.holds_gpus and part.slots & member.slots:
+                    ids[run_id] = None
+        return Plan(members, tuple(sorted(needed, key=_dearest)), tuple(sorted(ids)))
 
-    def _pick(self, name: HostName, gpus: int, needed: list[Candidate]) -> int:
+    def _pick(self, name: HostName, gpus: int, needed: Sequence[Victim]) -> int:
         """Free slots first, so that what the victims free beyond the need is left to the next in order (rule 19)."""
         free = self.room.free(name)
         taken = lowest_bits(free, min(gpus, free.bit_count()))
-        return taken | lowest_bits(self._freed(name, needed) & ~free, gpus - taken.bit_count())
+        return taken | lowest_bits(self._slots(name, needed) & ~free, gpus - taken.bit_count())
 
 
-def _add_item(best: list[Choice | None], candidate: Candidate, freed: int, cost: Cost) -> None:
-    """One more run that may go: for each number of GPUs still missing, is it cheaper with it?"""
-    last = len(best) - 1
-    for have in range(last - 1, -1, -1):
-        if (base := best[have]) is None:
-            continue
-        have_then = min(last, have + freed)
-        total = base[0].plus(cost)
-        known = best[have_then]
-        if known is None or total < known[0]:
-            best[have_then] = (total, (*base[1], candidate))
+def _dearest(victim: Victim) -> tuple[int, int, RunId]:
+    return (victim.tier, victim.lost, victim.run.id)
 
 
 def headroom(state: ClusterState, budget: BudgetId, given: int, gpus: int) -> int:

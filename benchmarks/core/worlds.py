@@ -13,6 +13,7 @@ from scheduler_core.policy import Policy
 from scheduler_core.units import HOUR, MINUTE, WEIGHT
 from scheduler_core.workload import Workload
 
+DEFAULTS = Policy()
 T0 = 1_800_000_000_000
 SIZES = (1, 1, 1, 1, 2, 2, 4, 8, 8, 16)
 MIN_RUNTIMES = (0, 15 * MINUTE, HOUR, 2 * HOUR, 8 * HOUR)
@@ -32,7 +33,7 @@ def fleet(hosts: int, gpus: int = 8) -> tuple[Host, ...]:
     return tuple(Host(HostName(f"gpu{n:04}"), gpus) for n in range(hosts))
 
 
-def engine(hosts: int, inner: int, leaves: int, policy: Policy = Policy(), now: int = T0) -> Engine:
+def engine(hosts: int, inner: int, leaves: int, policy: Policy = DEFAULTS, now: int = T0) -> Engine:
     """A cluster whose hosts all answer and run nothing."""
     made, machines = Engine(), fleet(hosts)
     made.step(now, [InventoryLoaded(policy, tree(inner, leaves), machines)])
@@ -78,15 +79,15 @@ def start_all(made: Engine, now: int) -> None:
 
 
 def full(hosts: int = 1000, waiting: int = 10_000, inner: int = 20, leaves: int = 180) -> tuple[Engine, int]:
-    """A cluster with every GPU held for two hours, and so many waiting."""
+    """A cluster that filled up in two hours, every GPU held, half an hour later; and so many waiting."""
     draw = Random(1)
     made = engine(hosts, inner, leaves)
     now = T0
-    first = workloads(draw, leaf_ids(made), hosts * 8 // 2, now, "run")
-    submit(made, first, now)
-    now += 5_000
-    made.step(now)
-    start_all(made, now + 1_000)
-    now += 2 * HOUR
+    for wave in range(60):
+        submit(made, workloads(draw, leaf_ids(made), hosts * 8 // 150, now, f"run{wave:02}-"), now)
+        made.step(now + 5_000)
+        start_all(made, now + 6_000)
+        now += 2 * MINUTE
+    now += 30 * MINUTE
     submit(made, workloads(draw, leaf_ids(made), waiting, now), now)
     return made, now
