@@ -121,22 +121,17 @@ def _bounds(source: Source, node: Node, field: str) -> dict[str, int]:
     return {"min_runtime_min_ms": known[0], "min_runtime_max_ms": known[1]}
 
 
-def write_policy(policy: Policy) -> dict[str, Any]:
-    """The knobs that differ from their defaults, as a file has them."""
+def write_policy(policy: Policy, defaults: bool = False) -> dict[str, Any]:
+    """The knobs that differ from their defaults, as a file has them; all of them with `defaults`."""
     default = Policy()
     found: dict[str, Any] = {}
     for name, (target, _) in KNOBS.items():
         value = getattr(policy, target)
-        if value != getattr(default, target):
+        if defaults or value != getattr(default, target):
             found[name] = _written(target, value)
-    if (policy.min_runtime_min_ms, policy.min_runtime_max_ms) != (
-        default.min_runtime_min_ms,
-        default.min_runtime_max_ms,
-    ):
-        found["min_runtime_bounds"] = [
-            format_span(policy.min_runtime_min_ms),
-            format_span(policy.min_runtime_max_ms),
-        ]
+    bounds = (policy.min_runtime_min_ms, policy.min_runtime_max_ms)
+    if defaults or bounds != (default.min_runtime_min_ms, default.min_runtime_max_ms):
+        found["min_runtime_bounds"] = [format_span(end) for end in bounds]
     return found
 
 
