@@ -9,13 +9,13 @@ from scheduler_core.drain import eta
 from scheduler_core.state import DrainRecord
 
 COLUMNS = (
-    Column("HOST", 14, by="host"),
+    Column("HOST", 11, by="host", most=24),
     Column("STATE", 11),
-    Column("MODE", 9, by="mode"),
+    Column("MODE", 8, by="mode"),
     Column("RUNS", 4, right=True, by="runs_left"),
-    Column("EMPTY BY", 10, right=True, by="empty_by_ms"),
+    Column("EMPTY BY", 9, right=True, by="empty_by_ms"),
     Column("LEFT", 7, right=True, by="left_s"),
-    Column("ASKED", 7, right=True, by="age_s"),
+    Column("ASKED", 6, right=True, by="age_s"),
     Column("BY", 10, by="by", from_width=90),
     Column("REASON", 16, grow=True, by="reason"),
 )

@@ -33,15 +33,15 @@ from scheduler_core.workload import WorkloadPhase
 
 Mode = Literal["contract", "finish", "now"]
 DRAIN_COLUMNS = (
-    Column("HOST", 10),
-    Column("RUN", 16),
-    Column("BUDGET", 12),
-    Column("RAN / MIN", 15, right=True),
-    Column("RELEASED", 9, right=True),
-    Column("THEN", 18, grow=True),
-    Column("LOST IF NOW", 11, right=True),
+    Column("HOST", 9, most=16),
+    Column("RUN", 13, most=28),
+    Column("BUDGET", 10, from_width=100, most=20),
+    Column("RAN / MIN", 13, right=True),
+    Column("RELEASED", 8, right=True),
+    Column("THEN", 13, grow=True),
+    Column("LOST IF NOW", 11, right=True, from_width=90),
 )
-PLAIN_COLUMNS = (Column("WHAT", 18), Column("NOW", 26), Column("THEN", 30, grow=True))
+PLAIN_COLUMNS = (Column("WHAT", 14, most=30), Column("NOW", 14, most=40), Column("THEN", 26, grow=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ COLUMNS = (
     Column("GPUS", 4, right=True, by="gpus"),
     Column("MIN", 6, right=True, by="min_runtime_s"),
     Column("WAITED", 6, right=True, by="waited_s"),
-    Column("WHY", 20, grow=True, by="reason"),
+    Column("WHY", 26, grow=True, by="reason"),
     Column("STARTS BY", 9, right=True, from_width=100, by="until_ms"),
 )
 SHORT = {

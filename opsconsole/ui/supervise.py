@@ -88,3 +88,10 @@ class Supervisor:
         if pending:
             with contextlib.suppress(Exception):
                 await asyncio.wait(pending, timeout=within_s)
+
+    async def finish(self, within_s: float) -> None:
+        """Lets all end by themselves; what does not in time is cancelled."""
+        pending = [task for task in self.tasks.values() if not task.done()]
+        if pending:
+            await asyncio.wait(pending, timeout=within_s)
+        await self.close(0.2)

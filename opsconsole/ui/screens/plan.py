@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,8 +18,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from opsconsole.presenting.changes import changes
-from opsconsole.presenting.plans import Plan
+from opsconsole.presenting.plans import Mode, Plan
 from opsconsole.presenting.rows import Cell
+from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
 from opsconsole.ui.widgets.lines import Lines
@@ -29,15 +30,19 @@ if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 READ_S = 0.7  # a key that repeats must not commit what nobody has read
-REASONS = ("drain", "cordon", "requeue", "cancel")
+FINISH_MS = 3_600_000  # offered for `finish`; the command line takes any
+READ_ONLY = "read-only: Esc, then :write 15m reason"
 
 
 class PlanScreen(ModalScreen[None]):
     """`targets` are names: what is acted on is what is named here, whatever the tables do meanwhile."""
 
+    CSS_PATH = "plan.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss_plan", "cancel"),
+        Binding("escape", "leave", "cancel"),
         Binding("f2", "mode", "mode"),
+        Binding("pageup", "page(-1)"),
+        Binding("pagedown", "page(1)"),
     ]
 
     def __init__(self, action: Action, targets: Sequence[str], view: ClusterView) -> None:
@@ -47,7 +52,7 @@ class PlanScreen(ModalScreen[None]):
         self.plan = self._make(view)
         self.read = self.plan  # what the person has read
         self.opened_at = time.monotonic()
-        self.changed: list[str] = []
+        self.problem = ""
 
     def _make(self, view: ClusterView) -> Plan:
         assert self.action.plan is not None
@@ -56,15 +61,17 @@ class PlanScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Lines(id="plan-head")
-            yield Table(id="plan-table")
+            table = Table(id="plan-table")
+            table.can_focus = False
+            yield table
             yield Lines(id="plan-effect")
-            with Horizontal(classes="fields"):
-                yield Input(placeholder="reason", id="reason")
-                yield Input(placeholder=f"type {len(self.targets)} to confirm", id="count")
+            with Horizontal(id="plan-fields"):
+                yield Input(placeholder="reason, kept with it", id="reason", compact=True)
+                yield Input(placeholder=f"type {len(self.targets)} to confirm", id="count", compact=True)
             yield Lines(id="plan-note")
-            with Horizontal(classes="buttons"):
-                yield Button("Cancel", id="cancel", variant="primary")
-                yield Button(f"{self.action.name.capitalize()}", id="commit", variant="error")
+            with Horizontal(id="plan-buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button(self.action.name.capitalize(), id="commit", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#count").display = len(self.targets) > 1
@@ -77,52 +84,66 @@ class PlanScreen(ModalScreen[None]):
 
     @property
     def reason(self) -> str:
-        return self.query_one("#reason", Input).value.strip()
+        return clean(self.query_one("#reason", Input).value.strip())
 
     # -- live ------------------------------------------------------------------------------------------------------
 
     def update_plan(self, view: ClusterView) -> None:
-        """The picture moved on: the plan is computed anew."""
+        """The picture moved on: the plan is computed anew. What has changed since it was read is said."""
         self.plan = self._make(view)
         if self.is_mounted:
             self._show()
 
     def action_mode(self) -> None:
-        """The next way to do it, for actions that have several."""
-        choices = self.action.choices
-        if not choices or self.console.picture is None:
+        """The next way to do it, for actions that have several. It is read anew."""
+        choices, view = self.action.choices, self.console.picture
+        if not choices or view is None:
             return
-        now = "now" if self.options.now else self.options.mode
-        then = choices[(choices.index(now) + 1) % len(choices)]
-        mode = cast(Literal["contract", "finish", "now"], then)
-        self.options = PlanOptions(mode, 3_600_000 if then == "finish" else None, then == "now")
-        self.read = self.plan = self._make(self.console.picture)
-        self.changed = []
+        then = choices[(choices.index(self._mode) + 1) % len(choices)]
+        self.options = PlanOptions(cast(Mode, then), FINISH_MS if then == "finish" else None, then == "now")
+        self.read = self.plan = self._make(view)
+        self.problem, self.opened_at = "", time.monotonic()
         self._show()
 
+    @property
+    def _mode(self) -> str:
+        return "now" if self.options.now else self.options.mode
+
+    def action_page(self, by: int) -> None:
+        self.query_one("#plan-table", Table).action_page(by)
+
     def _show(self) -> None:
-        mode = "now" if self.options.now else self.options.mode
         head = [Cell(self.plan.table.title, "accent"), Cell("  nothing sent yet", "dim")]
         if self.action.choices:
-            head.append(Cell(f"   mode: {mode} (F2 changes)", "warn" if mode == "now" else ""))
+            head.append(Cell(f"  mode {self._mode} (F2 changes)", "warn" if self._mode == "now" else ""))
         self.query_one("#plan-head", Lines).show_lines([head])
-        self.query_one("#plan-table", Table).show(self.plan.table)
-        effect = [[Cell(line, "bad" if "breaks" in line else "")] for line in self.plan.effect]
-        effect += [[Cell(f"✖ {line}", "bad")] for line in self.plan.refused]
-        effect.append([Cell(f"the same: {self.plan.command}", "dim")])
+        table = self.query_one("#plan-table", Table)
+        table.show(self.plan.table)
+        table.styles.height = max(2, min(len(self.plan.table.rows) + 1, self.app.size.height - 13))
+        effect = [[Cell(clean(line, 120), "bad" if "breaks" in line else "")] for line in self.plan.effect[:4]]
+        effect += [[Cell(f"✖ {clean(line, 120)}", "bad")] for line in self.plan.refused[:3]]
+        effect.append([Cell(f"the same: {clean(self.plan.command, 200)}", "dim")])
         self.query_one("#plan-effect", Lines).show_lines(effect)
         self._note()
 
     def _note(self) -> None:
-        lines = [[Cell(f"changed: {text}", "warn")] for text in self.changed]
-        if not self.console.window.open:
-            lines.append([Cell("read-only: Esc, then :write 15m reason", "warn")])
+        """What keeps it from being carried out, and what has changed under the reader's eyes."""
+        lines = [[Cell(self.problem, "bad")]] if self.problem else []
+        lines += [[Cell(f"changed: {text}", "warn")] for text in changes(self.read, self.plan)[:3]]
+        standing = self._standing()
+        if standing and standing != self.problem:
+            lines.append([Cell(standing, "warn")])
         self.query_one("#plan-note", Lines).show_lines(lines)
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
-    def action_dismiss_plan(self) -> None:
+    def action_leave(self) -> None:
         self.dismiss()
+
+    @on(Input.Submitted)
+    def next_field(self) -> None:
+        """Enter in a field goes on to the next: it never commits."""
+        self.focus_next()
 
     @on(Button.Pressed, "#cancel")
     def cancel(self) -> None:
@@ -130,33 +151,49 @@ class PlanScreen(ModalScreen[None]):
 
     @on(Button.Pressed, "#commit")
     def commit(self) -> None:
-        if problem := self._why_not():
-            self.query_one("#plan-note", Lines).show_lines([[Cell(problem, "bad")]])
+        """With the world as it is now, not as it was drawn."""
+        view = self.console.fresh_picture()
+        if view is None:
             return
-        if self.changed:
-            self.read = self.plan
-            self._note()
+        self.plan = self._make(view)
+        self.problem = self._why_not(view)
+        if not self.problem and changes(self.read, self.plan):
+            self.problem = f"the world changed; {self.action.name} again if it is still right:"
+            self._show()
+            self.read, self.opened_at = self.plan, time.monotonic()
             return
-        self.console.commit(self)
+        if self.problem:
+            self._show()
+            return
+        self.console.commit(self.plan, self.reason)
         self.dismiss()
 
-    def _why_not(self) -> str:
+    def _standing(self) -> str:
+        return "" if self.console.window.open else READ_ONLY
+
+    def _why_not(self, view: ClusterView) -> str:
         """Everything that keeps a plan from being carried out, the nearest first. Empty where nothing does."""
         if time.monotonic() - self.opened_at < READ_S:
             return "read it first"
-        if not self.console.window.open:
-            return "read-only: Esc, then :write 15m reason"
-        view = self.console.picture
-        if view is None:
-            return "there is no picture of the cluster"
-        self.plan = self._make(view)
-        if not self.plan.possible:
-            return "; ".join(self.plan.refused) or "nothing to do"
+        return self._standing() or self._too_old(view) or self._not_said()
+
+    def _too_old(self, view: ClusterView) -> str:
+        if "picture" in self.console.alerts.texts:
+            return "there is no picture of the cluster as it is now"
+        if view.leader in ("", "nobody"):
+            return "nobody leads this cluster, so nobody would do it"
+        if view.lag_s > 2 * view.interval_s:
+            return f"this picture is {view.lag_s:.0f} s old: wait, or Ctrl-R"
         if self.plan.stale:
-            return f"facts of {', '.join(self.plan.stale)} are older than two intervals: wait, or Ctrl-R"
-        if self.action.name in REASONS and not self.reason:
+            return f"facts of {', '.join(self.plan.stale[:3])} are older than two intervals: wait, or Ctrl-R"
+        return ""
+
+    def _not_said(self) -> str:
+        if not self.plan.possible:
+            return clean("; ".join(self.plan.refused)) or "there is nothing left to do"
+        if not self.reason:
             return "say why: the reason is kept with it"
-        if len(self.targets) > 1 and self.query_one("#count", Input).value.strip() != str(len(self.plan.targets)):
-            return f"type {len(self.plan.targets)} to {self.action.name} {len(self.plan.targets)} of them"
-        self.changed = changes(self.read, self.plan)
+        count = str(len(self.plan.targets))
+        if len(self.targets) > 1 and self.query_one("#count", Input).value.strip() != count:
+            return f"type {count} to {self.action.name} {count} of them"
         return ""

@@ -23,7 +23,7 @@ class Line(Widget):
     Line { height: 1; background: $panel; color: $foreground; }
     Line > .line--good { color: $success; }
     Line > .line--warn { color: $warning; }
-    Line > .line--bad { color: $error; text-style: bold reverse; }
+    Line > .line--bad { color: $error; text-style: bold; }
     Line > .line--unknown { color: $unknown; }
     Line > .line--dim { color: $quiet; }
     Line > .line--accent { color: $accent; }
@@ -85,6 +85,7 @@ def joined(parts: Sequence[Sequence[Cell]], width: int, droppable: Sequence[int]
     kept = dict(enumerate(parts))
     for place in [-1, *droppable]:
         kept.pop(place, None)
+        kept = {n: part for n, part in kept.items() if part}
         cells: list[Cell] = []
         for part in kept.values():
             cells += [Cell(" | ", "dim"), *part] if cells else [Cell(" "), *part]

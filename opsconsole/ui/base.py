@@ -1,0 +1,218 @@
+"""The console's life and drawing: one page of tables at a time between a header and a footer.
+
+One frame per poll: a timer asks the source's version and shows a new picture only when there is one; ages tick from a
+slower timer of their own, so that a source that has died shows. Drawing never takes more than a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.widgets import ContentSwitcher
+
+from opsconsole.presenting.rows import Cell
+from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.actions import app_bindings
+from opsconsole.ui.asking import Asking
+from opsconsole.ui.commands import complete_command
+from opsconsole.ui.frame import PAGES, alert_cells, footer_cells, header_cells, show_overview, status_cells
+from opsconsole.ui.screens.plan import PlanScreen
+from opsconsole.ui.screens.text import TextScreen
+from opsconsole.ui.source import ConsoleSource
+from opsconsole.ui.supervise import Alerts, Supervisor
+from opsconsole.ui.terminal import Deadline, on_signals, tty_is_gone
+from opsconsole.ui.themes import DARK, THEMES
+from opsconsole.ui.widgets.entry import Entry
+from opsconsole.ui.widgets.lines import Line, Lines
+from opsconsole.ui.widgets.table import Table
+from opsconsole.ui.window import WriteWindow
+
+LOOK_S = 0.25  # how often the source's version is asked
+AGE_S = 1.0  # ages tick, whatever the source does
+LEAST = (60, 15)
+NARROW = 100
+DRAW_SHARE = 10  # drawing waits so many times as long as it took
+
+
+class ConsoleBase(App[int]):
+    """Holds the picture and draws it. The exit status is the app's return value."""
+
+    CSS_PATH = ["app.tcss", "screens/overview.tcss"]  # noqa: RUF012 - as Textual declares it
+    BINDINGS: ClassVar[list[BindingType]] = app_bindings()
+    TITLE = "opsconsole"
+
+    def __init__(self, source: ConsoleSource) -> None:
+        super().__init__()
+        self.source = source
+        self.alerts: Alerts = Alerts()
+        self.supervisor = Supervisor(self.alerts)
+        self.asking = Asking(source)
+        self.window = WriteWindow()
+        self.picture: ClusterView | None = None
+        self.paused = False
+        self.note = ""
+        self.page = "overview"
+        self.past: list[str] = []
+        self.history: list[str] = []
+        self._shown_version = -1
+        self._draw_again_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        yield Line(id="header")
+        yield Line(id="alerts")
+        with ContentSwitcher(initial="overview", id="pages"):
+            for page in PAGES.values():
+                with Vertical(id=page.name):
+                    yield from page.compose()
+        yield Line(id="status")
+        yield Entry(lambda kind, text: complete_command(text, self.picture) if kind == ":" else (), self.history)
+        yield Line(id="footer")
+        yield Container(Lines(id="too-small-text"), id="too-small")
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own variables in themes that do not know them, such as ansi."""
+        return dict(DARK.variables)
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK.name
+        self._remove_signals = on_signals(self._leave)
+        self.supervisor.keep("source", self.source.run)
+        self.set_interval(LOOK_S, self._look)
+        self.set_interval(AGE_S, self._age)
+        self.go("overview", remember=False)
+        self.redraw()
+
+    def _leave(self, status: int) -> None:
+        """A signal: the terminal is left sane, within two seconds."""
+        self.exit(status)
+
+    async def _shutdown(self) -> None:
+        """Leaving never hangs: what does not end in time is left behind, by force where there is a terminal."""
+        deadline = None if self.is_headless else Deadline(self.return_value or 0)
+        await self.supervisor.close()
+        closing = Supervisor(self.alerts)
+        closing.once("close", self.source.close)
+        await closing.finish(1.5)
+        await super()._shutdown()
+        if deadline is not None:
+            deadline.met()
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        if not self.is_headless and tty_is_gone():
+            self.exit(129)
+        elif not self.paused and self.source.version != self._shown_version and time.monotonic() >= self._draw_again_at:
+            self.redraw()
+
+    def _age(self) -> None:
+        if time.monotonic() >= self._draw_again_at:
+            self.redraw()
+
+    def fresh_picture(self) -> ClusterView | None:
+        """The world as it is at this moment. What fails is said, and the old picture stays."""
+        try:
+            self._shown_version = self.source.version
+            self.picture = self.source.view()
+            self.alerts.over("picture")
+        except Exception as error:
+            self.alerts.failed("picture", error)
+        return self.picture
+
+    def redraw(self) -> None:
+        """Everything that is visible, from a new picture with ages as of now unless it is held still."""
+        begun = time.monotonic()
+        if not self.paused:
+            self.fresh_picture()
+        try:
+            self.draw()
+            self.alerts.over("drawing")
+        except Exception as error:
+            self.alerts.failed("drawing", error)
+        self._draw_again_at = time.monotonic() + DRAW_SHARE * (time.monotonic() - begun)
+
+    def draw(self) -> None:
+        view = self.picture
+        with self.batch_update():
+            if view is not None:
+                self.asking.look(view)
+                self._draw_page(view)
+            self.draw_lines()
+            if view is None:
+                return
+            if isinstance(self.screen, PlanScreen):
+                self.screen.update_plan(view)
+            elif isinstance(self.screen, TextScreen):
+                self.screen.update_from(view)
+
+    def draw_lines(self) -> None:
+        """Header, alerts, status and footer: they cost nothing and are always true."""
+        alerts = alert_cells(self)
+        self.query_one("#alerts", Line).display = bool(alerts)
+        self.query_one("#alerts", Line).show(alerts)
+        self.query_one("#header", Line).show(header_cells(self, self.picture))
+        self.query_one("#status", Line).show(status_cells(self))
+        self.query_one("#footer", Line).show(footer_cells(self.page, self.size.width))
+
+    def _draw_page(self, view: ClusterView) -> None:
+        trouble = "" if view.state.hosts else "nothing is known yet: no leader has written anything"
+        if self.page == "overview":
+            show_overview(self, view)
+        for name, (title, build) in PAGES[self.page].tables.items():
+            table = self.query_one(f"#{name}", Table)
+            table.show(build(self, view), trouble)
+            self._title(table, title)
+
+    def _title(self, table: Table, title: str) -> None:
+        filtered = f"  /{table.rowset.filter.text}" if table.rowset.filter.text else ""
+        table.border_title = f"{title} ({table.rowset.summary()}){filtered}".replace("[", "\\[")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit(event.size.width, event.size.height)
+        self.draw()
+
+    def _fit(self, width: int, height: int) -> None:
+        """Every screen of the stack knows whether it is narrow, or too small to be of use."""
+        small = width < LEAST[0] or height < LEAST[1]
+        for screen in self.screen_stack:
+            screen.set_class(small, "-small")
+            screen.set_class(width < NARROW, "-narrow")
+            screen.set_class(height < 30, "-short")
+        text = f"needs at least {LEAST[0]}×{LEAST[1]}, this is {width}×{height}"
+        self.query_one("#too-small-text", Lines).show_lines([[Cell(text, "warn")]])
+
+    # -- pages -----------------------------------------------------------------------------------------------------
+
+    def go(self, name: str, remember: bool = True) -> None:
+        """To a page; its first table takes the keys."""
+        if remember and name != self.page:
+            self.past.append(self.page)
+            del self.past[:-20]
+        self.page, self.note = name, ""
+        self.query_one("#pages", ContentSwitcher).current = name
+        tables = list(self.query(f"#{name} Table").results(Table))
+        if tables:
+            tables[0].focus()
+        self.draw()
+
+    @property
+    def table(self) -> Table | None:
+        """The table that keys go to."""
+        tables = list(self.query(f"#{self.page} Table").results(Table))
+        focused = [table for table in tables if table.has_focus]
+        found = focused or tables
+        return found[0] if found else None
+
+    def say(self, text: str) -> None:
+        """One line on the status line, until the next key that says something or changes the page."""
+        self.note = text
+        self.draw_lines()

@@ -1,0 +1,56 @@
+"""The palette (Ctrl-P): everything of the registry, and hosts and workloads by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from opsconsole.presenting.text import clean
+from opsconsole.ui.actions import ACTIONS, BY_NAME, shown_key
+from opsconsole.ui.commands import HIDDEN
+
+if TYPE_CHECKING:
+    from opsconsole.ui.app import OpsConsoleApp
+
+MOST_NAMES = 2000
+
+
+class RegistryCommands(Provider):
+    """Names are shown as text, never as markup."""
+
+    @property
+    def console(self) -> OpsConsoleApp:
+        return cast("OpsConsoleApp", self.app)
+
+    async def discover(self) -> Hits:
+        for text, help_text, do in self._actions():
+            yield DiscoveryHit(Content(text), do, text, help_text)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for text, help_text, do in (*self._actions(), *self._names()):
+            if (score := matcher.match(text)) > 0:
+                yield Hit(score, Content(text), do, text, help_text)
+
+    def _actions(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
+        for action in ACTIONS:
+            if action.where == "app" and action.name not in HIDDEN:
+                keys = " ".join(shown_key(key) for key in action.keys)
+                text = action.name + (f"  ({keys})" if keys else "")
+                yield text, action.help, lambda a=action: self.console.perform(a, "")  # type: ignore[misc]
+
+    def _names(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
+        """Enter on a name explains it."""
+        view = self.console.picture
+        if view is None:
+            return
+        explain = BY_NAME["explain"]
+        for name in sorted(view.state.hosts)[:MOST_NAMES]:
+            yield clean(name, 80), "host", lambda n=name: self.console.perform(explain, n)  # type: ignore[misc]
+        live = [w for w in view.state.workloads.values() if w.outcome is None]
+        for record in live[:MOST_NAMES]:
+            wid, text = record.workload.id, clean(f"{record.workload.id} {record.workload.name}", 80)
+            yield text, "workload", lambda n=wid: self.console.perform(explain, n)  # type: ignore[misc]
