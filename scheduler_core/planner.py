@@ -157,7 +157,8 @@ class _Pass:
 
     def _preempt(self, record: WorkloadRecord, head: bool) -> bool:
         search = Search(self.pool, self.room, self._open_book(), record.workload, only_unallocated=not head)
-        found = search.run(not self._patience_over(record), self.preemptable_gpus)
+        let_go = f"workload {record.workload.id}" in self.state.allowed
+        found = search.run(not self._patience_over(record), UNLIMITED if let_go else self.preemptable_gpus)
         if isinstance(found, NoPlan):
             if found.blast:
                 self.blast_blocked.append(record.workload.id)
