@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark after another, each in a process of its own, with its figures on the standard output."""
+"""`make bench`: every benchmark after another, each in a process of its own, its figures on standard output."""
 
 from __future__ import annotations
 
