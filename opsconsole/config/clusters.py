@@ -169,7 +169,7 @@ class ClusterReader:
             source.fail(node, f"{place}.name", "is missing", "give the host a name, or a range such as gpu[01-08]")
         names = source.parsed(entries.get("name"), f"{place}.name", expand_names) or []
         self.total += len(names)
-        gpus = source.integer(entries.get("gpus"), f"{place}.gpus", 0, MOST_GPUS_PER_HOST)
+        gpus = source.integer(entries.get("gpus"), f"{place}.gpus", 1, MOST_GPUS_PER_HOST)
         if "gpus" not in entries:
             source.fail(node, f"{place}.gpus", "is missing", "say how many GPUs to expect")
         home = self._home(node, entries.get("cluster"), f"{place}.cluster", cluster, clusters)

@@ -8,15 +8,18 @@ from decimal import Decimal
 from yaml.nodes import Node, ScalarNode
 
 from opsconsole.config.budgets import read_budgets
+from opsconsole.config.clusters import MOST_GPUS_PER_HOST, MOST_HOSTS, read_labels
 from opsconsole.config.knobs import read_policy
-from opsconsole.config.ranges import expand
-from opsconsole.config.scalars import suggestion
-from opsconsole.config.workloads import Site, build_workload
+from opsconsole.config.ranges import expand, expand_names
+from opsconsole.config.scalars import parse_name, suggestion
+from opsconsole.config.workloads import Site, Strictness, build_workload
 from opsconsole.config.yamlio import Source
+from scheduler_core.budget import BudgetTree
 from scheduler_core.changes import add_host, enqueue, hold, rebuild, set_inventory, started
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import DrainId, HostName, WorkloadId, run_id
 from scheduler_core.observations import By
+from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState, DrainRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import DAY, GPU, GPU_HOUR, lowest_bits
 from scheduler_core.workload import Workload, WorkloadPhase
@@ -47,7 +50,7 @@ WORKLOAD_FIELDS = (
 STRUCTURED = ("running", "waiting", "needs", "id", "checkpoint_age", "attempt", "held")
 STATES = [*(s.value for s in HostState), Reach.UNREACHABLE.value, Reach.LOST.value]
 LONGEST = 10 * 365 * DAY
-MOST_HOUR_DIGITS = 9
+MOST_HOUR_DIGITS = 12
 
 
 def read_snapshot(path: str) -> ClusterState:
@@ -69,6 +72,7 @@ class _SnapshotReader:
     source: Source
     state: ClusterState = field(default_factory=ClusterState)
     service: int = 0  # GPU time that the hosts served in the window
+    site: Site = field(default_factory=lambda: Site(BudgetTree(()), Policy(), ()))
     ids: dict[str, int] = field(default_factory=dict)  # of workloads, with the line where each stands
     longest_ms: int = 0  # how long ago the first of them began, within the window
 
@@ -82,6 +86,7 @@ class _SnapshotReader:
             self._hosts(node, f"hosts[{i}]")
         self._usage(top.get("usage"), "usage", allocated=True)
         self._usage(top.get("unallocated_usage"), "unallocated_usage", allocated=False)
+        self.site = Site(tree, policy, [r.host for r in state.hosts.values()])
         for i, node in enumerate(source.sequence(top.get("workloads"), "workloads")):
             self._workload(node, f"workloads[{i}]")
         before_first = policy.lookback_ms - self.longest_ms  # counts as served by today's GPUs (rule 4)
@@ -92,15 +97,18 @@ class _SnapshotReader:
     def _hosts(self, node: Node, place: str) -> None:
         source = self.source
         entries = source.mapping(node, place, HOST_FIELDS)
-        names = source.parsed(entries.get("name"), f"{place}.name", expand)
+        names = source.parsed(entries.get("name"), f"{place}.name", expand_names)
         if "name" not in entries:
             source.fail(node, f"{place}.name", "is missing", "give the host a name, or a range such as gpu[01-08]")
-        gpus = source.integer(entries.get("gpus"), f"{place}.gpus", 0, 64)
+        gpus = source.integer(entries.get("gpus"), f"{place}.gpus", 1, MOST_GPUS_PER_HOST)
         if "gpus" not in entries:
             source.fail(node, f"{place}.gpus", "is missing", "say how many GPUs it has")
         state = source.choice(entries.get("state"), f"{place}.state", STATES) or "serving"
-        labels = self._labels(entries.get("labels"), f"{place}.labels")
+        labels = read_labels(source, entries.get("labels"), f"{place}.labels")
         span = source.span_ms(entries.get("in_service"), f"{place}.in_service", 0, LONGEST)
+        if len(self.state.hosts) + len(names or ()) > MOST_HOSTS:
+            source.fail(node, place, f"the file holds more than {MOST_HOSTS} hosts", "check the ranges")
+            return
         for name in names or ():
             if name in self.state.hosts:
                 source.fail(node, f"{place}.name", f"the host {name!r} stands twice", "remove one")
@@ -123,11 +131,6 @@ class _SnapshotReader:
         if reach is not Reach.FRESH:
             record.unreachable_since = self.state.now
 
-    def _labels(self, node: Node | None, place: str) -> tuple[tuple[str, str], ...]:
-        entries = self.source.mapping(node, place)
-        found = {key: self.source.text(value, f"{place}.{key}") for key, value in entries.items()}
-        return tuple(sorted((key, value) for key, value in found.items() if value is not None))
-
     # -- usage -----------------------------------------------------------------------------------------------------
 
     def _usage(self, node: Node | None, place: str, allocated: bool) -> None:
@@ -142,7 +145,7 @@ class _SnapshotReader:
                 what = f"{path!r} is not a leaf" if inner else f"no budget {path!r}"
                 self.source.fail(value, f"{place}.{path}", what, suggestion(path, leaves))
             elif hours is not None:
-                amount = int(Decimal(GPU_HOUR) * hours)
+                amount = int((Decimal(GPU_HOUR) * hours).to_integral_value())
                 self.state.ledgers.seed(tree.chains[leaf], amount, allocated)
 
     # -- workloads -------------------------------------------------------------------------------------------------
@@ -150,7 +153,7 @@ class _SnapshotReader:
     def _workload(self, node: Node, place: str) -> None:
         source = self.source
         entries = source.mapping(node, place, WORKLOAD_FIELDS)
-        wid = source.text(entries.get("id"), f"{place}.id")
+        wid = source.parsed(entries.get("id"), f"{place}.id", parse_name)
         if "id" not in entries:
             source.fail(node, f"{place}.id", "is missing", "give it an id")
         elif wid in self.ids:
@@ -180,20 +183,23 @@ class _SnapshotReader:
     ) -> Workload | None:
         source = self.source
         plain = {k: source.text(v, f"{place}.{k}") for k, v in entries.items() if k not in STRUCTURED}
-        site = Site(self.state.budgets, self.state.policy, [r.host for r in self.state.hosts.values()])
+        lenient = "running" in entries or "held" in entries
         return build_workload(
             {k: v for k, v in plain.items() if v is not None},
-            site,
+            self.site,
             wid,
             self.state.now - waiting,
             lambda name, what, fix: source.fail(entries.get(name, node), f"{place}.{name}", what, fix),
-            needs=self._labels(entries.get("needs"), f"{place}.needs"),
+            needs=read_labels(source, entries.get("needs"), f"{place}.needs"),
+            strictness=Strictness.RUNNING if lenient else Strictness.SNAPSHOT,
         )
 
     def _waiting(self, held: Node | None, place: str, record: WorkloadRecord) -> None:
-        if isinstance(held, ScalarNode) and held.value != "false":
+        word = self.source.text(held, place)
+        typed = isinstance(held, ScalarNode) and not held.style  # quoted, "true" is a reason
+        if word is not None and not (typed and word == "false"):
             record.phase = WorkloadPhase.HELD
-            record.reason = "" if held.value == "true" else self.source.text(held, place) or ""
+            record.reason = "" if typed and word == "true" else word
         enqueue(self.state, record)
 
     def _running(self, entries: dict[str, Node], place: str, record: WorkloadRecord) -> None:
@@ -223,23 +229,46 @@ class _SnapshotReader:
         run.checkpoint_at = None if age is None else state.now - age
 
     def _members(self, node: Node | None, place: str, w: Workload) -> dict[HostName, int]:
-        """Slots by host. The GPUs must exist, be free of other runs, and add up to what the workload asked for."""
-        source = self.source
+        """Slots by host. The GPUs must exist, be free of other runs, and be those that the workload asked for."""
+        source, before = self.source, len(self.source.problems)
         members: dict[HostName, int] = {}
-        total, before = 0, len(source.problems)
-        for name, value in source.mapping(node, place).items():
-            gpus = source.integer(value, f"{place}.{name}", 1, 64)
-            record = self.state.hosts.get(HostName(name))
-            if record is None:
-                source.fail(value, f"{place}.{name}", f"no host {name!r}", suggestion(name, self.state.hosts))
-            elif gpus is not None:
-                open_slots = record.host.all_slots & ~record.held
-                if open_slots.bit_count() < gpus:
-                    what = f"{gpus} GPUs do not fit: {name} has {record.host.gpus}, {record.held.bit_count()} held"
-                    source.fail(value, f"{place}.{name}", f"{what} by {', '.join(record.runs) or 'nobody'}")
-                    continue
-                members[HostName(name)] = lowest_bits(open_slots, gpus)
-                total += gpus
-        if len(source.problems) == before and total != w.gpus:
+        for key, value in source.mapping(node, place).items():
+            gpus = source.integer(value, f"{place}.{key}", 1, MOST_GPUS_PER_HOST)
+            for name in self._names(value, f"{place}.{key}", key):
+                if name in members:
+                    source.fail(value, f"{place}.{key}", f"the host {name!r} stands twice", "name it once")
+                elif gpus is not None and (slots := self._slots(value, f"{place}.{key}", name, gpus)):
+                    members[name] = slots
+        if len(source.problems) > before:
+            return {}
+        counts = {mask.bit_count() for mask in members.values()}
+        total = sum(mask.bit_count() for mask in members.values())
+        if total != w.gpus:
             source.fail(node, place, f"adds up to {total} GPUs, but {w.id} has {w.gpus}", "let the two agree")
-        return members if len(source.problems) == before else {}
+        elif w.hosts and (len(members) != w.hosts or counts != {w.gpus_per_host}):
+            source.fail(node, place, f"is not {w.hosts} hosts x {w.gpus_per_host} GPUs", "let the two agree")
+        return members
+
+    def _names(self, node: Node, place: str, pattern: str) -> list[HostName]:
+        try:
+            return [HostName(name) for name in expand(pattern)]
+        except ValueError as error:
+            what, _, fix = str(error).partition("; ")
+            self.source.fail(node, place, what, fix)
+            return []
+
+    def _slots(self, node: Node, place: str, name: HostName, gpus: int) -> int:
+        """The lowest free slots of the host; 0, with the problem kept, where there are not enough."""
+        record = self.state.hosts.get(name)
+        if record is None:
+            self.source.fail(node, place, f"no host {name!r}", suggestion(name, self.state.hosts))
+            return 0
+        if record.state is HostState.DRAINED:
+            self.source.fail(node, place, f"{name} is drained: known empty", "change its state, or the run")
+            return 0
+        slots = record.host.all_slots & ~record.held
+        if slots.bit_count() < gpus:
+            held = f"{record.held.bit_count()} held by {', '.join(record.runs) or 'nobody'}"
+            self.source.fail(node, place, f"{gpus} GPUs do not fit: {name} has {record.host.gpus}, {held}")
+            return 0
+        return lowest_bits(slots, gpus)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
-from opsconsole.config.scalars import parse_choice, parse_integer, suggestion
+from opsconsole.config.scalars import parse_boolean, parse_choice, parse_integer, parse_text, shown, suggestion
 from opsconsole.config.units import format_span, parse_span_ms
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
@@ -22,13 +23,34 @@ NO_LAUNCH = Launch()
 Complain = Callable[[str, str, str], None]  # field, what, fix
 
 
+class Strictness(Enum):
+    """Which shapes are refused: what fits nowhere now, what rule 16 never allows, or none (it runs already)."""
+
+    SUBMISSION = "submission"
+    SNAPSHOT = "snapshot"
+    RUNNING = "running"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a submission is held against."""
+    """What a submission is held against. `known` keeps verdicts on shapes: many workloads are alike."""
 
     tree: BudgetTree
     policy: Policy
     hosts: Sequence[Host]
+    known: dict[tuple[object, ...], str | None] = field(default_factory=dict, compare=False)
+
+    def shape_problem(self, w: Workload, strictness: Strictness) -> str | None:
+        """Why no host shape holds it. A cluster that is only too small is no mistake: it may grow (rule 22)."""
+        if strictness is Strictness.RUNNING:
+            return None
+        alike = (w.gpus, w.hosts, w.gpus_per_host, w.needs)
+        if alike not in self.known:
+            self.known[alike] = shape_problem(w, self.hosts)
+        problem = self.known[alike]
+        if problem is None or problem.startswith("cluster too small"):
+            return None
+        return problem if strictness is Strictness.SUBMISSION or "nearest" in problem else None
 
 
 def build_workload(
@@ -39,6 +61,7 @@ def build_workload(
     complain: Complain,
     needs: tuple[tuple[str, str], ...] = (),
     launch: Launch = NO_LAUNCH,
+    strictness: Strictness = Strictness.SUBMISSION,
 ) -> Workload | None:
     """A workload from its fields as typed; None where something is wrong, and `complain` has heard all of it."""
     reader = _Reader(fields, complain)
@@ -49,8 +72,8 @@ def build_workload(
     min_runtime = _min_runtime(fields.get("min_runtime"), leaf, site, reader)
     hosts, per_host = _shape(reader, gpus)
     values: dict[str, Any] = {
-        "owner": fields.get("owner", ""),
-        "name": fields.get("name", ""),
+        "owner": reader.text("owner"),
+        "name": reader.text("name"),
         "priority": reader.integer("priority", -MOST_PRIORITY, MOST_PRIORITY) or 0,
         "resumable": reader.boolean("resumable"),
         "on_preempt": OnPreempt(reader.choice("on_preempt", [o.value for o in OnPreempt]) or "end"),
@@ -71,7 +94,7 @@ def build_workload(
         launch=launch,
         **values,
     )
-    if (problem := shape_problem(workload, site.hosts)) is not None and not problem.startswith("cluster too small"):
+    if (problem := site.shape_problem(workload, strictness)) is not None:
         reader.fail("gpus", *_split(problem))
         return None
     return workload
@@ -82,7 +105,7 @@ def find_leaf(path: str, tree: BudgetTree) -> BudgetId:
     bid = tree.by_path.get(path)
     leaves = [tree.paths[leaf] for leaf in tree.leaves]
     if bid is None:
-        raise ValueError(f"no budget {path!r}; {suggestion(path, leaves)}")
+        raise ValueError(f"no budget {shown(path)}; {suggestion(path, leaves)}")
     if not tree.is_leaf(bid):
         below = ", ".join(tree.paths[leaf] for leaf in tree.leaves_below[bid])
         raise ValueError(f"{path!r} is not a leaf; choose one of {below}")
@@ -106,17 +129,18 @@ def _leaf(path: str | None, tree: BudgetTree, reader: _Reader) -> BudgetId | Non
 
 
 def _min_runtime(text: str | None, leaf: BudgetId | None, site: Site, reader: _Reader) -> int | None:
-    """Declared or inherited, within the bounds (rule 10); never changed silently."""
-    if text is None:
-        inherited = site.tree.min_runtime_default_ms(leaf) if leaf is not None else 0
-        if inherited is None:
-            reader.fail("min_runtime", "is missing and no budget above sets a default", "declare it; 0 is unallocated")
-        return inherited
-    value = reader.span("min_runtime")
+    """Declared or inherited, within the bounds (rule 10); never changed silently. 0 is unallocated."""
+    if text is not None:
+        value = reader.span("min_runtime")
+    elif leaf is None:
+        return None
+    elif (value := site.tree.min_runtime_default_ms(leaf)) is None:
+        reader.fail("min_runtime", "is missing and no budget above sets a default", "declare it; 0 is unallocated")
     low, high = site.policy.min_runtime_min_ms, site.policy.min_runtime_max_ms
-    if value is not None and value and not low <= value <= high:
+    if value and not low <= value <= high:
+        given = text or f"{format_span(value)}, inherited,"
         bounds = f"{format_span(low)} to {format_span(high)}"
-        reader.fail("min_runtime", f"{text} is outside min_runtime_bounds, {bounds}", "declare one within")
+        reader.fail("min_runtime", f"{given} is outside min_runtime_bounds, {bounds}", "declare one within")
         return None
     return value
 
@@ -156,6 +180,9 @@ class _Reader:
             self.fail(field, *_split(str(error)))
             return None
 
+    def text(self, field: str) -> str:
+        return str(self._parsed(field, parse_text) or "")
+
     def integer(self, field: str, least: int, most: int) -> int | None:
         found: int | None = self._parsed(field, lambda text: parse_integer(text, least, most))
         return found
@@ -167,7 +194,7 @@ class _Reader:
         return found
 
     def boolean(self, field: str) -> bool:
-        return bool(self._parsed(field, lambda text: parse_choice(text, ["true", "false"])) == "true")
+        return bool(self._parsed(field, parse_boolean))
 
     def choice(self, field: str, options: Iterable[str]) -> str | None:
         found: str | None = self._parsed(field, lambda text: parse_choice(text, list(options)))
@@ -176,7 +203,7 @@ class _Reader:
 
 def parse_need(text: str) -> tuple[str, str]:
     """`model=h100`. Raises ValueError."""
-    match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", text)
+    match = re.fullmatch(r"([A-Za-z0-9_./-]+)=(.+)", parse_text(text))
     if not match:
-        raise ValueError(f"{text!r} is no label; write for example model=h100")
+        raise ValueError(f"{shown(text)} is no label; write for example model=h100")
     return match[1], match[2]

@@ -34,7 +34,7 @@ def test_hosts_become_hosts_of_the_core(tmp_path: Path) -> None:
     ("host", "words"),
     [
         ("{name: gpu01, gpus: eight}", "hosts[0].gpus: expected a whole number, got 'eight'"),
-        ("{name: gpu01, gpus: -1}", "outside 0 to 64"),
+        ("{name: gpu01, gpus: -1}", "outside 1 to 64"),
         ("{name: gpu01, gpus: 8, port: 70000}", "outside 1 to 65535"),
         ("{name: gpu01, gpus: 8, address: ops@10.0.0.1}", "write address: 10.0.0.1 and user: ops"),
         ("{name: gpu01, gpus: 8, address: -oProxyCommand=x}", "is no address"),
