@@ -75,12 +75,13 @@ def _host_left(state: ClusterState, record: HostRecord) -> None:
     if record.state is HostState.SERVING:
         touch_host(state, record, state=HostState.CORDONED, since=state.now, by=LEFT)
     drop_broken_claims(state, record)
-    if not record.runs:
-        _forget_host(state, record)
+    _forget_host(state, record)
 
 
 def _forget_host(state: ClusterState, record: HostRecord) -> None:
-    """A host of the inventory no more, and without runs: its drain is over, whatever it was waiting for."""
+    """A removed host goes with the last run that names it: its drain is over, whatever it was waiting for."""
+    if not record.removed or record.runs or any(record.host.name in run.members for run in state.runs.values()):
+        return
     end_drain(state, record, "removed")
     state.proposals.pop(record.host.name, None)
     remove_host(state, record.host.name)
@@ -214,8 +215,7 @@ def member_gone(state: ClusterState, run: Run, all_gone: bool, why: str) -> None
     elif why:
         want_gang_stop(state, run, why)
     for name in run.members:
-        host = state.hosts.get(name)
-        if host is not None and host.removed and not host.runs:
+        if (host := state.hosts.get(name)) is not None:
             _forget_host(state, host)
 
 

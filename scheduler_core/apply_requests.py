@@ -192,7 +192,8 @@ def _move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) ->
 
 def drop_broken_claims(state: ClusterState, record: HostRecord) -> None:
     """Claims on a host that was cordoned or lost, or on GPUs that are not fit any more, are planned anew (rule 19)."""
-    whole = record.state is not HostState.SERVING or record.reach in (Reach.LOST, Reach.NEVER_SEEN) or record.strays
+    whole = record.state is not HostState.SERVING or record.removed or bool(record.strays)
+    whole = whole or record.reach in (Reach.LOST, Reach.NEVER_SEEN)
     unfit = record.foreign | record.unfit | record.leaked | ~record.host.all_slots
     bad = record.claimed if whole else record.claimed & unfit
     if not bad:

@@ -6,30 +6,39 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from scheduler_core.changes import rebuild
+from scheduler_core.contract import breaks_contract
 from scheduler_core.errors import InvariantBroken
-from scheduler_core.fleet import HostState
+from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.index import Index
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
+from scheduler_core.witness import Witness
 from scheduler_core.workload import WorkloadPhase
 
 
-def check(state: ClusterState) -> list[str]:
-    """Every broken invariant, in words; none when all is well."""
-    return [problem for rule in RULES for problem in rule(state)]
+def check(state: ClusterState, witness: Witness | None = None) -> list[str]:
+    """Every broken invariant, in words; none when all is well. A witness adds what only shows between two states."""
+    problems = [problem for rule in RULES for problem in rule(state)]
+    return problems + (witness.look(state) if witness is not None else [])
 
 
-def require(state: ClusterState) -> None:
+def require(state: ClusterState, witness: Witness | None = None) -> None:
     """Raises InvariantBroken with all that is wrong."""
-    if problems := check(state):
+    if problems := check(state, witness):
         raise InvariantBroken("; ".join(problems))
 
 
 def _slots(state: ClusterState) -> Iterator[str]:
     """No slot is promised twice: not to two runs, not to a run and a claim, not to two claims."""
+    claims: dict[HostName, int] = {}
+    for wid in state.index.claimants:
+        for part in state.workloads[wid].claim:
+            if claims.get(part.host, 0) & part.slots:
+                yield f"{part.host}: slots {part.slots:b} are claimed twice"
+            claims[part.host] = claims.get(part.host, 0) | part.slots
     for name, host in state.hosts.items():
-        held = claimed = leaked = 0
+        held = leaked = 0
         for run_id in host.runs:
             member = state.runs[run_id].members[name]
             if member.phase.holds_gpus:
@@ -38,23 +47,17 @@ def _slots(state: ClusterState) -> Iterator[str]:
                 held |= member.slots
             elif not member.phase.gone:
                 leaked |= member.slots
-        for record in state.workloads.values():
-            for part in record.claim:
-                if part.host == name:
-                    if claimed & part.slots:
-                        yield f"{name}: slots {claimed & part.slots:b} are claimed twice"
-                    claimed |= part.slots
+        claimed = claims.get(name, 0)
         if (held, claimed, leaked) != (host.held, host.claimed, host.leaked):
             yield f"{name}: masks {host.held, host.claimed, host.leaked} are not {held, claimed, leaked}"
-        if (held | claimed) & ~host.host.all_slots and not host.removed:
-            yield f"{name}: slots outside the host"
+        if claimed & ~host.host.all_slots:
+            yield f"{name}: claimed slots outside the host"
 
 
 def _claims(state: ClusterState) -> Iterator[str]:
     """Only waiting allocated workloads claim, and each slot they claim is free or held by a run that goes."""
-    for wid, record in state.workloads.items():
-        if not record.claim:
-            continue
+    for wid in state.index.claimants:
+        record = state.workloads[wid]
         if record.phase is not WorkloadPhase.WAITING or not record.workload.allocated:
             yield f"{wid}: {record.phase} with a claim"
         if sum(part.gpus for part in record.claim) != record.workload.gpus:
@@ -84,11 +87,29 @@ def _runs(state: ClusterState) -> Iterator[str]:
             yield f"{run.id}: is gone and still there"
 
 
+def _contract(state: ClusterState) -> Iterator[str]:
+    """No protected run is stopped but by its owner, a broken host, or an explicit override (rule 11)."""
+    for run in state.runs.values():
+        if run.stop is not None and run.stop_at is not None and breaks_contract(run, run.stop, run.stop_at):
+            yield f"{run.id}: stopped while protected, by {run.stop.cause}"
+
+
 def _hosts(state: ClusterState) -> Iterator[str]:
-    """A drained host has no runs."""
+    """A drained host has no runs; what moves a host on without a drain names none; nobody is lost without a reason."""
     for name, host in state.hosts.items():
-        if host.state is HostState.DRAINED and host.runs:
-            yield f"{name}: drained with runs {host.runs}"
+        if host.state in _EMPTY and host.runs:
+            yield f"{name}: {host.state} with runs {host.runs}"
+        if (host.reach in (Reach.UNREACHABLE, Reach.LOST)) and host.unreachable_since is None:
+            yield f"{name}: {host.reach} since never"
+        drain = state.drains.get(host.drain) if host.drain else None
+        if host.state is HostState.DRAINING and (drain is None or drain.ended):
+            yield f"{name}: draining without a drain"
+    for drain in state.drains.values():
+        if not drain.ended and drain.host not in state.hosts:
+            yield f"{drain.id}: drains {drain.host}, which is not there"
+
+
+_EMPTY = (HostState.DRAINED, HostState.REPAIRING, HostState.VERIFYING, HostState.VERIFY_FAILED)
 
 
 def _ledgers(state: ClusterState) -> Iterator[str]:
@@ -109,7 +130,9 @@ def _ledgers(state: ClusterState) -> Iterator[str]:
 
 
 def _index(state: ClusterState) -> Iterator[str]:
-    """The derived tables are what the records give."""
+    """The derived tables are what the records give, and no step leaves a stop or a stray undecided."""
+    if state.wanted or state.strays:
+        yield f"undecided: {list(state.wanted)} {state.strays}"
     kept = state.index
     kept.expire(state.now)
     dirty = state.dirty
@@ -149,4 +172,4 @@ _VIEWS: dict[str, Callable[[Index], object]] = {
     "stopping": lambda i: sorted(i.stopping),
 }
 
-RULES = (_slots, _claims, _runs, _hosts, _ledgers, _index)
+RULES = (_slots, _claims, _runs, _contract, _hosts, _ledgers, _index)

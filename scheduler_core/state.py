@@ -154,7 +154,8 @@ class HostRecord:
     @property
     def places(self) -> bool:
         """May anything new start here (rule 26)?"""
-        return self.state is HostState.SERVING and self.reach is Reach.FRESH and not self.strays
+        fit = self.state is HostState.SERVING and not self.removed and not self.strays
+        return fit and self.reach is Reach.FRESH
 
     @property
     def usable(self) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from scheduler_core.budget import Budget, BudgetTree
+from scheduler_core.budget import BudgetTree
 from scheduler_core.engine import Engine, Step
 from scheduler_core.errors import InvariantBroken
-from scheduler_core.fleet import Host
-from scheduler_core.ids import ROOT, BudgetId, DrainId, HostName, WorkloadId
-from scheduler_core.invariants import check
+from scheduler_core.ids import BudgetId, DrainId, HostName
+from scheduler_core.invariants import require
 from scheduler_core.observations import (
+    AutoDrainProposed,
+    BreakerReset,
     By,
     CancelRequested,
     CordonRequested,
@@ -30,9 +31,11 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.policy import Policy
-from scheduler_core.sim.world import Faults, World
-from scheduler_core.units import HOUR, MINUTE, SECOND, WEIGHT
-from scheduler_core.workload import OnPreempt, Workload
+from scheduler_core.sim.arrivals import edited, random_fleet, random_tree, random_workload
+from scheduler_core.sim.faults import USUAL, Faults, misfortune
+from scheduler_core.sim.world import World
+from scheduler_core.units import HOUR, MINUTE, SECOND
+from scheduler_core.witness import Witness
 
 START = 1_700_000_000_000
 OPERATOR = By("ops", "drill")
@@ -56,11 +59,11 @@ class Scenario:
     policy: Policy = field(default_factory=lambda: Policy(lookback_ms=12 * HOUR, lost_after_ms=2 * MINUTE))
     ticks: list[Tick] = field(default_factory=list)
 
+    witness: Witness = field(default_factory=Witness)
+
     def __post_init__(self) -> None:
         self.draw = Random(self.seed)
-        count = self.draw.randrange(2, 7)
-        sizes = self.draw.choice(((8,), (8,), (4, 8), (2, 4)))
-        self.fleet = tuple(Host(HostName(f"h{n}"), self.draw.choice(sizes)) for n in range(count))
+        self.fleet = random_fleet(self.draw)
         self.world = World(self.seed, {h.name: h.gpus for h in self.fleet}, self.faults)
         self.engine = Engine()
         self.now = START
@@ -83,9 +86,9 @@ class Scenario:
 
     def turn(self) -> None:
         """Time passes, the world reports, people and faults act, the engine steps."""
-        self.now += self.draw.choice((100, SECOND, 5 * SECOND, 30 * SECOND, 3 * MINUTE))
+        self.now = self._next_instant()
         observations = self.world.advance(self.now)
-        observations += self.world.misfortune()
+        observations += misfortune(self.world)
         observations += self.people()
         if self.draw.randrange(20) == 0 and observations:
             observations.append(self.draw.choice(observations))  # a fact that arrives twice
@@ -93,11 +96,17 @@ class Scenario:
         if self.draw.randrange(10) == 0:
             self.look_again()
 
+    def _next_instant(self) -> int:
+        """Sometimes exactly when the engine wants to be woken, else whenever."""
+        at = self.engine.next_wakeup()
+        if at is not None and at < self.now + HOUR and self.draw.randrange(4) == 0:
+            return max(self.now, at)
+        return self.now + self.draw.choice((0, 100, SECOND, 5 * SECOND, 30 * SECOND, 3 * MINUTE))
+
     def step(self, observations: list[Observation]) -> None:
         step = self.engine.step(self.now, observations)
         self.ticks.append(Tick(self.now, observations, step))
-        if problems := check(self.engine.state):
-            raise InvariantBroken("; ".join(problems[:5]))
+        require(self.engine.state, self.witness)
         for command in step.commands:
             self.world.send(command)
 
@@ -119,37 +128,26 @@ class Scenario:
         """One thing that somebody asks for, often a submission."""
         roll = self.draw.randrange(100)
         if roll < 45:
-            return [WorkloadSubmitted(self.workload())]
+            return [self.workload()]
         if roll < 60:
             return self._on_host(roll)
         if roll < 70:
             return self._on_workload(roll)
         if roll < 72:
-            self.tree = reweighted(self.draw, self.tree)
-            return [InventoryLoaded(self.policy, self.tree, self.fleet)]
-        return []
+            self.tree = edited(self.draw, self.tree)
+            return [self._inventory()]
+        return [BreakerReset(OPERATOR)] if roll < 73 else []
 
-    def workload(self) -> Workload:
+    def _inventory(self) -> InventoryLoaded:
+        """Now and then a host has left it."""
+        fleet = self.fleet[:-1] if self.draw.randrange(4) == 0 else self.fleet
+        return InventoryLoaded(self.policy, self.tree, fleet)
+
+    def workload(self) -> WorkloadSubmitted:
         self.submitted += 1
-        draw = self.draw
-        largest = max(h.gpus for h in self.fleet)
-        hosts = draw.choice((None, None, None, 2))
-        per_host = draw.choice((1, 2, largest)) if hosts else None
-        gpus = hosts * per_host if hosts and per_host else draw.choice((1, 1, 2, largest // 2, largest))
-        return Workload(
-            WorkloadId(f"w{self.submitted}"),
-            draw.choice(self.leaves),
-            gpus,
-            draw.choice((0, MINUTE, 10 * MINUTE, HOUR)),
-            self.now,
-            owner=draw.choice("abc"),
-            priority=draw.choice((0, 0, 1)),
-            hosts=hosts,
-            gpus_per_host=per_host,
-            resumable=draw.random() < 0.7,
-            on_preempt=draw.choice(list(OnPreempt)),
-            time_limit_ms=draw.choice((None, None, 20 * MINUTE)),
-        )
+        found = random_workload(self.draw, self.submitted, self.now, self.leaves, self.fleet)
+        self.world.limits[found.id] = found.time_limit_ms
+        return WorkloadSubmitted(found)
 
     def _on_host(self, roll: int) -> list[Observation]:
         host = self.draw.choice(self.fleet).name
@@ -158,25 +156,34 @@ class Scenario:
         if roll < 52:
             return [CordonRequested(host, OPERATOR)]
         if roll < 54:
-            return self._bury(host)
+            silent = [h.name for h in self.world.hosts.values() if not h.reachable]
+            return self._bury(self.draw.choice(silent)) if silent else []
+        name = DrainId(f"d{len(self.ticks)}")
+        if roll < 55:
+            return [AutoDrainProposed(name, host, "XID 79", self.draw.random() < 0.5)]
         mode = self.draw.choice(("contract", "contract", "finish", "now"))
         if mode == "now":
             self._excuse(host)
         deadline = self.now + 10 * MINUTE if mode == "finish" else None
-        return [DrainRequested(DrainId(f"d{len(self.ticks)}"), host, OPERATOR, mode, deadline)]  # type: ignore[arg-type]
+        return [DrainRequested(name, host, OPERATOR, mode, deadline)]  # type: ignore[arg-type]
 
     def _bury(self, name: HostName) -> list[Observation]:
-        """An operator declares a host dead only when it really is: here, when its processes are."""
-        host = self.world.hosts[name]
-        if host.reachable or any(p.alive for p in host.processes.values()):
+        """An operator declares a silent host dead, and is sometimes wrong: then its processes live on, disowned."""
+        host, known = self.world.hosts[name], self.engine.state.hosts.get(name)
+        if known is None:
             return []
-        host.processes.clear()
-        for run in self.engine.state.hosts[name].runs:
-            host.burnt[run] = None  # powered off: what was on its way does not start
+        if self.draw.random() < 0.5:
+            host.processes.clear()
+            host.boot += 1
+        for run in known.runs:
+            host.burnt[run] = None  # what was on its way does not start
+        for process in host.processes.values():
+            process.disowned = True
         return [HostDeclared(name, "dead", OPERATOR)]
 
     def _excuse(self, host: HostName) -> None:
-        for run in self.engine.state.hosts[host].runs:
+        known = self.engine.state.hosts.get(host)
+        for run in known.runs if known is not None else ():
             self.world.excused[run] = None
 
     def _on_workload(self, roll: int) -> list[Observation]:
@@ -199,26 +206,8 @@ class Scenario:
         return [ReleaseRequested(wid, OPERATOR)]
 
 
-def random_tree(draw: Random) -> tuple[Budget, ...]:
-    """Up to three levels, with weights 0 and caps among them."""
-    found: list[Budget] = []
-
-    def grow(parent: BudgetId, prefix: str, depth: int) -> None:
-        for n in range(draw.randrange(1, 4)):
-            bid = BudgetId(f"{prefix}{n}")
-            weight = draw.choice((0, 1, 2, 5)) * WEIGHT
-            cap = draw.choice((None, None, None, 8, 16))
-            found.append(Budget(bid, f"b{bid}", parent, weight, cap, over_budget_priority=draw.choice((0, 0, 1))))
-            if depth < 3 and draw.random() < 0.4:
-                grow(bid, f"{bid}.", depth + 1)
-
-    grow(ROOT, "", 1)
-    return tuple(found)
-
-
-def reweighted(draw: Random, tree: tuple[Budget, ...]) -> tuple[Budget, ...]:
-    """Somebody edits a weight."""
-    from dataclasses import replace
-
-    chosen = draw.choice(tree).id
-    return tuple(replace(b, weight=draw.choice((0, 1, 3)) * WEIGHT) if b.id == chosen else b for b in tree)
+def run(seed: int, steps: int, faults: Faults = USUAL) -> Scenario:
+    """The whole world of a seed, so many steps on. Raises InvariantBroken with seed and step."""
+    scenario = Scenario(seed, faults)
+    scenario.run(steps)
+    return scenario

@@ -24,6 +24,7 @@ from scheduler_core.observations import (
 from scheduler_core.policy import Policy
 from scheduler_core.state import HostRecord, WorkloadRecord
 from scheduler_core.units import HOUR, MINUTE, WEIGHT
+from scheduler_core.witness import Witness
 from scheduler_core.workload import Workload
 
 T0 = 1_800_000_000_000
@@ -49,6 +50,7 @@ class Cluster:
     tree: tuple[Budget, ...] | None = None
     now: int = T0
     engine: Engine = field(default_factory=Engine)
+    witness: Witness = field(default_factory=Witness)
 
     def __post_init__(self) -> None:
         fleet = tuple(Host(HostName(name), gpus) for name, gpus in self.hosts.items())
@@ -60,7 +62,7 @@ class Cluster:
 
     def see(self, *observations: Observation) -> Step:
         step = self.engine.step(self.now, observations)
-        require(self.engine.state)
+        require(self.engine.state, self.witness)
         return step
 
     def later(self, ms: int, *observations: Observation) -> Step:

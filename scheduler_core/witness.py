@@ -1,0 +1,76 @@
+"""A witness beside the engine: what only shows between two states (`invariants` looks at one).
+
+It integrates usage by itself (rule 2), and remembers what may never be taken back: the end of a workload, the tokens
+that were issued, the order of time. Tests and the simulator let it look after every step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scheduler_core.ids import BudgetId, RunId, WorkloadId
+from scheduler_core.state import ClusterState
+from scheduler_core.units import GPU
+from scheduler_core.workload import Outcome, WorkloadPhase
+
+Held = Counter[tuple[BudgetId, bool]]  # GPU-thousandths per budget and ledger
+
+
+@dataclass
+class Witness:
+    """`look` after every step; it returns what it saw going wrong."""
+
+    now: int = 0
+    held: Held = field(default_factory=Counter)
+    used: Held = field(default_factory=Counter)
+    ended: dict[WorkloadId, Outcome | None] = field(default_factory=dict)
+    attempts: dict[WorkloadId, int] = field(default_factory=dict)
+    tokens: dict[RunId, WorkloadId] = field(default_factory=dict)
+
+    def look(self, state: ClusterState) -> list[str]:
+        problems = [*self._time(state), *self._usage(state), *self._ends(state), *self._tokens(state)]
+        self.now = state.now
+        return problems
+
+    def _time(self, state: ClusterState) -> Iterator[str]:
+        if state.now < self.now:
+            yield f"time ran back from {self.now} to {state.now}"
+
+    def _usage(self, state: ClusterState) -> Iterator[str]:
+        """Every ledger against the sum of GPUs held times how long (nothing changes between steps)."""
+        for key, rate in self.held.items():
+            self.used[key] += rate * (state.now - self.now)
+        self.held = Counter()
+        for run in state.runs.values():
+            for budget in state.budgets.chains[run.budget]:
+                self.held[budget, run.allocated] += run.gpus * GPU
+        for (budget, allocated), amount in self.used.items():
+            ledger = (state.ledgers.allocated if allocated else state.ledgers.unallocated).get(budget)
+            charged = ledger.until(state.now) if ledger is not None else 0
+            if charged != amount:
+                yield f"{budget}: charged {charged}, held {amount} (allocated: {allocated})"
+
+    def _ends(self, state: ClusterState) -> Iterator[str]:
+        """Ended is final, and a workload never goes back to an earlier attempt."""
+        for wid, outcome in list(self.ended.items()):
+            record = state.workloads.get(wid)
+            if record is None:
+                del self.ended[wid]  # forgotten after its time
+            elif record.phase is not WorkloadPhase.ENDED or record.outcome is not outcome:
+                yield f"{wid}: ended as {outcome}, now {record.phase} {record.outcome}"
+        for wid, record in state.workloads.items():
+            if record.phase is WorkloadPhase.ENDED:
+                self.ended[wid] = record.outcome
+            if record.attempt < self.attempts.get(wid, 0):
+                yield f"{wid}: attempt {record.attempt} after {self.attempts[wid]}"
+            self.attempts[wid] = record.attempt
+
+    def _tokens(self, state: ClusterState) -> Iterator[str]:
+        """A token belongs to one workload, and its number to one attempt."""
+        for run in state.runs.values():
+            if self.tokens.setdefault(run.id, run.workload) != run.workload:
+                yield f"{run.id}: issued twice"
+            if run.id != f"{run.workload}~{state.workloads[run.workload].attempt}":
+                yield f"{run.id}: is not the newest attempt of {run.workload}"
