@@ -20,9 +20,9 @@ COLUMNS = (
     Column("GOT", 6, right=True, by="got_gpu_h"),
     Column("BALANCE", 14, by="balance"),
     Column("RANK", 4, right=True, by="rank"),
-    Column("RUNNING", 7, right=True, by="running_gpus"),
+    Column("RUNNING", 7, right=True, from_width=70, by="running_gpus"),
     Column("UNALLOCATED", 11, right=True, from_width=100, by="unallocated_gpus"),
-    Column("WAITING", 7, right=True, by="waiting_gpus"),
+    Column("WAITING", 7, right=True, from_width=70, by="waiting_gpus"),
     Column("P90 WAIT", 8, right=True, from_width=110, by="p90_wait_s"),
 )
 

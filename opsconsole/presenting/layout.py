@@ -18,12 +18,12 @@ class Placed(NamedTuple):
     width: int
 
 
-def layout(columns: Sequence[Column], width: int, terminal: int, wide: bool = False) -> tuple[Placed, ...]:
-    """At least the declared widths: room that is left goes to columns that can use some, then to growing ones.
+def layout(columns: Sequence[Column], width: int, outer: int, wide: bool = False) -> tuple[Placed, ...]:
+    """At least the declared widths, of those that show at `outer` cells: room that is left goes to columns that can use some, then to growing ones.
 
-    `wide` shows every column, whatever the terminal's width; what does not fit is reached by moving sideways.
+    `wide` shows every column, whatever the width; what does not fit is reached by moving sideways.
     """
-    shown = [(at, column) for at, column in enumerate(columns) if wide or column.from_width <= terminal]
+    shown = [(at, column) for at, column in enumerate(columns) if wide or column.from_width <= outer]
     widths = [column.width for _, column in shown]
     spare = width - sum(widths) - GAP * max(0, len(widths) - 1)
     for n, (_, column) in enumerate(shown):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Column(NamedTuple):
-    """`from_width`: shown only on terminals at least so wide. `grow`: takes what width is left.
+    """`from_width`: shown only in tables at least so wide. `grow`: takes what width is left.
 
     `most`: it becomes so wide, before a growing column gets the rest. `by` names the key of a row's data that sorts
     the column; without one its cells' words do.

@@ -53,6 +53,7 @@ class PlanScreen(ModalScreen[None]):
         self.read = self.plan  # what the person has read
         self.opened_at = time.monotonic()
         self.problem = ""
+        self.came_back: list[str] = []  # what had changed when it was to be carried out
 
     def _make(self, view: ClusterView) -> Plan:
         assert self.action.plan is not None
@@ -102,7 +103,7 @@ class PlanScreen(ModalScreen[None]):
         then = choices[(choices.index(self._mode) + 1) % len(choices)]
         self.options = PlanOptions(cast(Mode, then), FINISH_MS if then == "finish" else None, then == "now")
         self.read = self.plan = self._make(view)
-        self.problem, self.opened_at = "", time.monotonic()
+        self.problem, self.came_back, self.opened_at = "", [], time.monotonic()
         self._show()
 
     @property
@@ -129,7 +130,8 @@ class PlanScreen(ModalScreen[None]):
     def _note(self) -> None:
         """What keeps it from being carried out, and what has changed under the reader's eyes."""
         lines = [[Cell(self.problem, "bad")]] if self.problem else []
-        lines += [[Cell(f"changed: {text}", "warn")] for text in changes(self.read, self.plan)[:3]]
+        changed = self.came_back or changes(self.read, self.plan)
+        lines += [[Cell(f"changed: {text}", "warn")] for text in changed[:3]]
         standing = self._standing()
         if standing and standing != self.problem:
             lines.append([Cell(standing, "warn")])
@@ -157,11 +159,10 @@ class PlanScreen(ModalScreen[None]):
             return
         self.plan = self._make(view)
         self.problem = self._why_not(view)
-        if not self.problem and changes(self.read, self.plan):
+        self.came_back = [] if self.problem else changes(self.read, self.plan)
+        if self.came_back:
             self.problem = f"the world changed; {self.action.name} again if it is still right:"
-            self._show()
             self.read, self.opened_at = self.plan, time.monotonic()
-            return
         if self.problem:
             self._show()
             return

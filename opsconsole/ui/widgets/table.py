@@ -142,7 +142,7 @@ class Table(ScrollView, can_focus=True):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
-        self._placed = layout(self.rowset.view.columns, width - MARGIN, self.app.size.width, self.wide)
+        self._placed = layout(self.rowset.view.columns, width - MARGIN, self.size.width, self.wide)
         self._strips.clear()
         self._drawn = []
         self._resize_virtual()

@@ -1,0 +1,75 @@
+"""Driving the console in tests: what is on the screen as text, and a clock that stands still."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from opsconsole.ui.app import OpsConsoleApp
+from opsconsole.ui.screens.plan import PlanScreen
+from opsconsole.ui.widgets.lines import Line, Lines
+from tests.ui.worlds import FakeSource
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+WRITE = "15m test of the console"
+
+
+def seen(app: OpsConsoleApp) -> str:
+    """The screen as text, line by line, as the terminal would show it."""
+    lines = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+
+
+def status(app: OpsConsoleApp) -> str:
+    return "".join(cell.text for cell in app.query_one("#status", Line).cells)
+
+
+def plan_notes(app: OpsConsoleApp) -> str:
+    """What the open dialog says against being carried out."""
+    lines = app.screen.query_one("#plan-note", Lines).lines
+    return "\n".join("".join(cell.text for cell in line) for line in lines)
+
+
+@asynccontextmanager
+async def console(
+    source: FakeSource, size: tuple[int, int] = (120, 40), write: str = WRITE
+) -> AsyncIterator[tuple[OpsConsoleApp, Pilot[int]]]:
+    app = OpsConsoleApp(source, write)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
+async def fill_plan(app: OpsConsoleApp, pilot: Pilot[int], reason: str = "because", count: str = "") -> PlanScreen:
+    """What a person types into an open dialog; the commit button has the focus then."""
+    screen = app.screen
+    assert isinstance(screen, PlanScreen), f"no plan is open: {status(app)}"
+    screen.query_one("#reason").focus()
+    await pilot.press(*reason)
+    if count:
+        screen.query_one("#count").focus()
+        await pilot.press(*count)
+    screen.query_one("#commit").focus()
+    await pilot.pause()
+    return screen
+
+
+async def command(pilot: Pilot[int], line: str) -> None:
+    """Types a command as a person would."""
+    await pilot.press("colon")
+    await pilot.press(*("space" if c == " " else "minus" if c == "-" else "tilde" if c == "~" else c for c in line))
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+def check_snapshot(name: str, text: str) -> None:
+    """Against the kept one. OPSCONSOLE_UPDATE_SNAPSHOTS=1 keeps what is seen now: look at the difference in git."""
+    path = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("OPSCONSOLE_UPDATE_SNAPSHOTS"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text + "\n")
+    assert path.read_text() == text + "\n", f"{name} looks different; the new look:\n{text}"
