@@ -1,4 +1,4 @@
-"""100,000 workloads in 30 days on 1,024 GPUs, 60 leaves, demand 2.5 x, through the engine on a virtual clock. Goal: 30 CPU s."""
+"""100,000 workloads in 30 days on 1,024 GPUs, 60 leaves, demand 2.5 x, on a virtual clock. Goal: 30 CPU s."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from time import process_time
 
 from benchmarks.core import worlds
 from scheduler_core.commands import StartMember, StopMember
-from scheduler_core.engine import Engine
 from scheduler_core.ids import HostName, RunId, WorkloadId
 from scheduler_core.observations import MemberExited, MemberReleased, MemberStarted, Observation, WorkloadSubmitted
 from scheduler_core.units import DAY, HOUR, MINUTE, SECOND
