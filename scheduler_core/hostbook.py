@@ -27,7 +27,7 @@ class HostBook:
     _coming: dict[HostName, int] = field(default_factory=dict)
     _by_coming: dict[int, dict[HostName, None]] = field(default_factory=dict)
     _runs: dict[HostName, list[tuple[Run, int]]] = field(default_factory=dict)
-    _by_reach: dict[int, int] = field(default_factory=dict)  # reach -> hosts
+    _by_reach: dict[int, dict[HostName, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         index, runs = self.state.index, self.state.runs
@@ -63,11 +63,12 @@ class HostBook:
             self._set_coming(name, (freeing | free).bit_count() if freeing else 0)
 
     def _set_reach(self, name: HostName, reach: int) -> None:
-        before = self.reach.get(name, 0)
-        self.reach[name] = reach
-        if before:
-            self._by_reach[before] -= 1
-        self._by_reach[reach] = self._by_reach.get(reach, 0) + 1
+        before = self.reach.get(name)
+        if before != reach:
+            if before is not None:
+                del self._by_reach[before][name]
+            self._by_reach.setdefault(reach, {})[name] = None
+            self.reach[name] = reach
 
     def _set_coming(self, name: HostName, coming: int) -> None:
         before = self._coming.get(name, 0)
@@ -87,10 +88,20 @@ class HostBook:
 
     def enough(self, hosts: int, gpus: int) -> bool:
         """Could so many hosts give so many GPUs each, if everybody without protection left?"""
-        able = sum(count for reach, count in self._by_reach.items() if reach >= gpus)
+        able = sum(len(names) for reach, names in self._by_reach.items() if reach >= gpus)
         if able < hosts:
             able += sum(len(names) for free, names in self.state.index.free.items() if free >= gpus)
         return able >= hosts
+
+    def reaching(self, gpus: int, most: int) -> list[HostName] | None:
+        """The hosts that could give so many GPUs; None where there are more than `most`."""
+        found: list[HostName] = []
+        for reach, names in self._by_reach.items():
+            if reach >= gpus:
+                found += names
+                if len(found) > most:
+                    return None
+        return found
 
     def coming(self, gpus: int) -> Iterator[HostName]:
         """Hosts on which so many GPUs come free without another victim, the tightest first."""

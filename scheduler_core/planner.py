@@ -179,7 +179,9 @@ class _Pass:
         if self.book is not None:
             self.book.taken(members)
         if record.workload.allocated:
-            self.standings.commit(self.state.budgets.chains[record.workload.budget], commitment(record.workload))
+            chain = self.state.budgets.chains[record.workload.budget]
+            self.standings.commit(chain, commitment(record.workload))
+            self.pool.committed(chain)
 
     def _patience_over(self, record: WorkloadRecord) -> bool:
         """Rule 18: `max_blast` binds no longer once it alone has blocked the workload for `blast_patience`."""
@@ -192,6 +194,7 @@ class _Pass:
             self.pool.going[victim.run.id] = None
             self._open_book().stop(victim.run)
             self.preemptable_gpus -= victim.run.gpus
+        self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
         self._take(record, plan.members)
 

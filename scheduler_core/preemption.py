@@ -18,9 +18,10 @@ from scheduler_core.placement import Room, sizes_for
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.state import ClusterState
 from scheduler_core.units import PPM, lowest_bits
-from scheduler_core.victims import Pool, Rights, Victim
+from scheduler_core.victims import Failure, Pool, Rights, Victim
 from scheduler_core.workload import Workload
 
+FEW = 24  # so many hosts are looked at one by one, without sorting all victims
 FREE = -(10**18)  # the tier of a host that needs no victim
 
 
@@ -83,15 +84,24 @@ class Search:
     def _plan(self, allowance: int) -> Plan | None:
         for shape in shapes(self.workload, sizes_for(self.state, self.workload)):
             self._gone, self._allowance = {}, allowance
-            if not self.book.enough(shape.hosts, shape.gpus):
+            if self._hopeless(shape) or not self._relieve_caps():
                 continue
-            if not self._relieve_caps():
-                continue
+            capped = bool(self._gone)
             chosen = self._choose_hosts(shape)
+            if chosen is None and not (capped or self._held_back):
+                others = {b: t for b, t in self._rights.branches.items() if b != self.workload.budget}
+                self.pool.failures.append(Failure(shape, self.workload.needs, others))
             if chosen is not None:
                 plan = self._written(shape, chosen, self._needed(shape, chosen))
                 return plan if plan.waits_for else None  # on free GPUs alone, but for a cap: it waits for that
         return None
+
+    def _hopeless(self, shape: Shape) -> bool:
+        """Has a search with no fewer rights failed to find as much in this pass?"""
+        if not self.book.enough(shape.hosts, shape.gpus):
+            return True
+        needs = self.workload.needs
+        return any(f.covers(shape, needs) and self._rights.within(f.branches) for f in self.pool.failures)
 
     # -- caps (rule 8) -------------------------------------------------------------------------------------------
 
@@ -176,6 +186,9 @@ class Search:
         yield nothing, self._first_coming(shape, chosen)
         for gone in self._gone.values():
             yield nothing, gone.run.members
+        if (few := self.book.reaching(shape.gpus, FEW)) is not None:
+            yield nothing, few
+            return
         for victim in self._rights.in_order():
             yield (victim.tier, victim.lost, 1, (victim.run.id,)), victim.run.members
 

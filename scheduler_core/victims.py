@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduler_core.fairshare import Standings, claim_commitment, stands_better
+from scheduler_core.fairshare import Key, Standings, claim_commitment, stands_better
 from scheduler_core.ids import ROOT, BudgetId, RunId
+from scheduler_core.shapes import Shape
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import GPU, PPM
 from scheduler_core.workload import Workload
@@ -38,15 +39,33 @@ def lost_gpu_ms(state: ClusterState, run: Run) -> int:
     return run.gpus * GPU * max(0, state.now - since)
 
 
+class Failure(NamedTuple):
+    """A search that found no plan, though no cap and no brake kept it from one.
+
+    Who asks for no less, with no more rights, fails too, until the pass stops another run.
+    """
+
+    shape: Shape
+    needs: tuple[tuple[str, str], ...]
+    branches: dict[BudgetId, int]
+
+    def covers(self, shape: Shape, needs: tuple[tuple[str, str], ...]) -> bool:
+        mine = self.shape
+        harder = shape.hosts >= mine.hosts and shape.gpus >= mine.gpus and shape.whole >= mine.whole
+        return harder and (not self.needs or self.needs == needs)
+
+
 @dataclass
 class Pool:
     """The runs that may be stopped in one pass, and those that stop already: shared by all its searches."""
 
     standings: Standings
     going: dict[RunId, None] = field(default_factory=dict)  # this pass has decided to stop them
+    failures: list[Failure] = field(default_factory=list)
     _costs: dict[RunId, tuple[int, int]] = field(default_factory=dict)
     _sorted: dict[BudgetId, list[tuple[int, RunId]]] = field(default_factory=dict)
     _any: dict[BudgetId, bool] = field(default_factory=dict)
+    _ranked: dict[BudgetId, list[tuple[Key, BudgetId]]] = field(default_factory=dict)  # worst first, by parent
     _tiers: dict[BudgetId, tuple[int, int]] = field(default_factory=dict)  # charged, tier
 
     def __post_init__(self) -> None:
@@ -84,6 +103,29 @@ class Pool:
             self._any[branch] = known
         return known
 
+    def weaker(self, workload: Workload) -> Iterator[BudgetId]:
+        """The branches with interruptible runs that the workload's own stand better than (rule 17 b)."""
+        margin = _margin(self.standings)
+        for branch, mine in _sides(self.standings, workload):
+            for key, sibling in self._worst_first(self.standings.tree.by_id[branch].parent):
+                if sibling == branch:
+                    continue
+                if not stands_better(mine, key, margin):
+                    break  # nor than any that stands better still
+                yield sibling
+
+    def _worst_first(self, parent: BudgetId) -> list[tuple[Key, BudgetId]]:
+        if (known := self._ranked.get(parent)) is None:
+            children = [child for child in self.standings.tree.children[parent] if self.any_below(child)]
+            known = sorted(((self.standings.key(child), child) for child in children), reverse=True)
+            self._ranked[parent] = known
+        return known
+
+    def committed(self, chain: Iterable[BudgetId]) -> None:
+        """The standings along this chain have changed."""
+        for budget in chain:
+            self._ranked.pop(self.standings.tree.by_id[budget].parent, None)
+
     def tier(self, branch: BudgetId) -> int:
         """Minus how far the branch is over budget, in whole steps of `preemption_margin` (rule 18)."""
         standings = self.standings
@@ -102,33 +144,36 @@ class Rights:
 
     def __init__(self, pool: Pool, workload: Workload, only_unallocated: bool = False) -> None:
         self.pool, self.workload = pool, workload
-        self._branches: dict[BudgetId, tuple[int, BudgetId]] = {}  # leaf -> tier, branch
-        self._tiers: dict[int, list[BudgetId]] = {}
+        self.branches: dict[BudgetId, int] = {}  # branch -> tier; disjoint
+        self._chains = pool.state.budgets.chains
         if not only_unallocated:
-            self._allow(weaker_branches(pool.standings, workload, pool.any_below))
+            for branch in pool.weaker(workload):
+                self.branches[branch] = pool.tier(branch)
+            if any(self._outranks(run_id) for run_id in pool.state.index.interruptible.get(workload.budget, ())):
+                self.branches[workload.budget] = pool.tier(workload.budget)  # rule 17 c
 
-    def _allow(self, branches: Iterable[BudgetId]) -> None:
-        standings, own = self.pool.standings, self.workload.budget
-        if self.pool.any_below(own):
-            branches = [*branches, own]  # rule 17 c
-        for branch in branches:
-            tier = self.pool.tier(branch)
-            self._tiers.setdefault(tier, []).append(branch)
-            for leaf in standings.tree.leaves_below[branch]:
-                self._branches[leaf] = (tier, branch)
+    def _outranks(self, run_id: RunId) -> bool:
+        """Rule 17 c, for a run of the same leaf."""
+        state = self.pool.state
+        return state.workloads[state.runs[run_id].workload].workload.priority < self.workload.priority
+
+    def within(self, others: dict[BudgetId, int]) -> bool:
+        """Are these rights part of rights to those branches?"""
+        return all(any(b in others for b in self._chains[branch]) for branch in self.branches)
 
     def victim(self, run: Run) -> Victim | None:
         """An interruptible or unallocated run as a victim; None where the workload has no right to it."""
         if not run.allocated:
             return Victim(UNALLOCATED, self.pool.cost(run)[0], run, 0)
-        found = self._branches.get(run.budget)
-        if found is None:
+        for branch in self._chains[run.budget]:
+            if (tier := self.branches.get(branch)) is not None:
+                break
+        else:
             return None
-        own = run.budget == self.workload.budget
-        if own and self.pool.state.workloads[run.workload].workload.priority >= self.workload.priority:
+        if run.budget == self.workload.budget and not self._outranks(run.id):
             return None
         lost, gpus = self.pool.cost(run)
-        return Victim(found[0], lost, run, gpus, found[1])
+        return Victim(tier, lost, run, gpus, branch)
 
     def in_order(self) -> Iterator[Victim]:
         """All victims, the first to go first: tier, least lost, id. Those that go already are left out."""
@@ -136,8 +181,7 @@ class Rights:
         for lost, run_id in self.pool.below(ROOT):
             if run_id not in going:
                 yield Victim(UNALLOCATED, lost, runs[run_id], 0)
-        for tier in sorted(self._tiers):
-            branches = self._tiers[tier]
+        for branches in self._by_tier():
             found = self.pool.below(branches[0])
             if len(branches) > 1:
                 found = sorted(entry for branch in branches for entry in self.pool.below(branch))
@@ -145,32 +189,30 @@ class Rights:
                 if run_id not in going and (victim := self.victim(runs[run_id])) is not None:
                     yield victim
 
-
-def weaker_branches(
-    standings: Standings, workload: Workload, worth: Callable[[BudgetId], bool] | None = None
-) -> Iterator[BudgetId]:
-    """The siblings that the workload's branch stands better than, at every level of the tree (rule 17 b).
-
-    `worth` says which siblings are worth a look; all where it is None.
-    """
-    tree, state = standings.tree, standings.state
-    extra = claim_commitment(state, workload) if state.policy.count_commitments else 0
-    margin = state.policy.preemption_margin_ppm
-    for branch in tree.chains[workload.budget]:
-        if not tree.fractions[branch]:
-            continue  # a branch with E = 0 preempts nothing by (b)
-        mine = None
-        for sibling in tree.children[tree.by_id[branch].parent]:
-            if sibling == branch or (worth is not None and not worth(sibling)):
-                continue
-            mine = mine or standings.key_with(branch, extra)
-            if stands_better(mine, standings.key(sibling), margin):
-                yield sibling
+    def _by_tier(self) -> list[list[BudgetId]]:
+        tiers: dict[int, list[BudgetId]] = {}
+        for branch, tier in self.branches.items():
+            tiers.setdefault(tier, []).append(branch)
+        return [tiers[tier] for tier in sorted(tiers)]
 
 
 def weaker_leaves(standings: Standings, workload: Workload) -> dict[BudgetId, BudgetId]:
     """The leaves whose runs rule 17 b gives the workload a right to, each with the branch that decided."""
     found: dict[BudgetId, BudgetId] = {}
-    for branch in weaker_branches(standings, workload):
-        found |= dict.fromkeys(standings.tree.leaves_below[branch], branch)
+    for branch, mine in _sides(standings, workload):
+        for sibling in standings.tree.children[standings.tree.by_id[branch].parent]:
+            if sibling != branch and stands_better(mine, standings.key(sibling), _margin(standings)):
+                found |= dict.fromkeys(standings.tree.leaves_below[sibling], sibling)
     return found
+
+
+def _sides(standings: Standings, workload: Workload) -> Iterator[tuple[BudgetId, Key]]:
+    """The workload's branches with their standing, its own commitment counted; E = 0 preempts nothing by 17 b."""
+    extra = claim_commitment(standings.state, workload) if standings.state.policy.count_commitments else 0
+    for branch in standings.tree.chains[workload.budget]:
+        if standings.tree.fractions[branch]:
+            yield branch, standings.key_with(branch, extra)
+
+
+def _margin(standings: Standings) -> int:
+    return standings.state.policy.preemption_margin_ppm
