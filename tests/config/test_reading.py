@@ -83,10 +83,10 @@ def test_ranges_keep_their_zeros() -> None:
     ["node[1-1000000000]", "[1-999][1-999][1-999]", "gpu[9-1]", "gpu[]", "gpu[[1-2]]", "gpu[1-2", "gpu[1..2]"],
 )
 def test_bad_ranges_are_refused_at_once(pattern: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError):
         expand(pattern)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_a_minimal_inventory_is_hosts_and_budgets(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def test_surprises_of_yaml_are_refused(tmp_path: Path, text: str, said: str) -> 
 def test_an_alias_bomb_is_refused_before_it_grows(tmp_path: Path) -> None:
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert any("without bound" in p for p in problems(tmp_path, "\n".join(rows)))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_no_is_a_name_like_any_other(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ def top(text: str) -> tuple[Source, dict[str, Node]]:
 
 
 def refused(text: str) -> str:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ConfigError) as caught:
         read_document("f.yaml", text)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     return str(caught.value)
 
 
