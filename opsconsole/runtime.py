@@ -29,7 +29,7 @@ from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.ids import HostName
 from scheduler_core.image import StateImage, from_image, to_image
-from scheduler_core.observations import InventoryLoaded, Observation
+from scheduler_core.observations import HostStale, InventoryLoaded, Observation
 from scheduler_core.state import ClusterState
 
 ACCEPTED = "accepted"
@@ -228,6 +228,9 @@ class Runtime:
             self.clock = BootClock(self.store, self.state.now)
             self.clock.keep()
             await self._act(confirm, reconcile_s)
+        except LostLease as error:
+            self._lose(error.message)
+            raise
         finally:
             await self._stop_leading(epoch)
 
@@ -368,11 +371,14 @@ class Runtime:
             await asyncio.sleep(LOOK_S)
 
     async def _reconcile(self, longest_s: float) -> None:
-        """Until every host has answered with readings, or has said why it cannot."""
+        """Until every host has answered with readings, or has said why it cannot. What the journal says of a silent
+        one is old: nothing is placed there (rule 26).
+        """
         until = time.monotonic() + longest_s
         names = [host.name for host in self.site.inventory.hosts]
         while time.monotonic() < until and any(self._undecided(name) for name in names):
             await asyncio.sleep(0.05)
+        self._emit(HostStale(name) for name in names if self.sensing.of(name).probe_at is None)
 
     def _undecided(self, host: str) -> bool:
         if self.sensing.of(host).probe_at is not None:
@@ -435,7 +441,8 @@ class Runtime:
         timeout = POLL_S if wakeup is None else min(POLL_S, max(0.0, (wakeup - self.clock.now()) / 1000))
         if not self._inbox:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), timeout)
+                async with asyncio.timeout(timeout):  # wait_for of Python 3.11 can swallow a cancellation
+                    await self._awake.wait()
         self._awake.clear()
         self.sensing.tick()
 
