@@ -64,16 +64,22 @@ class Search:
     _gone: dict[RunId, Victim] = field(default_factory=dict)  # victims so far
     _allowance: int = UNLIMITED
     _held_back: bool = False  # max_blast kept a run from being a victim
+    _any_will_do: bool = False  # only whether there is a plan is asked
 
     def __post_init__(self) -> None:
         self.state = self.pool.state
 
     def run(self, blast_binds: bool, preemptable_gpus: int) -> Plan | NoPlan:
         """The best plan over the shapes that the workload may have."""
+        options = shapes(self.workload, sizes_for(self.state, self.workload))
+        self._shapes = [shape for shape in options if self.book.enough(shape.hosts, shape.gpus)]
+        if not self._shapes:
+            return NoPlan()
         self._rights = Rights(self.pool, self.workload, self.only_unallocated)
         cap = self.state.policy.max_blast_ppm * self.workload.gpus // PPM
         plan = self._plan(cap if blast_binds else UNLIMITED)
         if plan is None and blast_binds and self._held_back:
+            self._any_will_do = True
             return NoPlan(blast=self._plan(UNLIMITED) is not None)
         if plan is None:
             return NoPlan()
@@ -82,26 +88,32 @@ class Search:
         return plan
 
     def _plan(self, allowance: int) -> Plan | None:
-        for shape in shapes(self.workload, sizes_for(self.state, self.workload)):
+        for shape in self._shapes:
             self._gone, self._allowance = {}, allowance
             if self._hopeless(shape) or not self._relieve_caps():
                 continue
             capped = bool(self._gone)
+            held_back, self._held_back = self._held_back, False
             chosen = self._choose_hosts(shape)
-            if chosen is None and not (capped or self._held_back):
-                others = {b: t for b, t in self._rights.branches.items() if b != self.workload.budget}
-                self.pool.failures.append(Failure(shape, self.workload.needs, others))
+            if chosen is None and not capped:
+                self._note_failure(shape, allowance)
+            self._held_back |= held_back
             if chosen is not None:
                 plan = self._written(shape, chosen, self._needed(shape, chosen))
                 return plan if plan.waits_for else None  # on free GPUs alone, but for a cap: it waits for that
         return None
 
+    def _note_failure(self, shape: Shape, allowance: int) -> None:
+        others = {b: tier for b, tier in self._rights.branches.items() if b != self.workload.budget}
+        self.pool.failures.append(Failure(shape, self.workload.needs, others, allowance, self._held_back))
+
     def _hopeless(self, shape: Shape) -> bool:
         """Has a search with no fewer rights failed to find as much in this pass?"""
-        if not self.book.enough(shape.hosts, shape.gpus):
-            return True
-        needs = self.workload.needs
-        return any(f.covers(shape, needs) and self._rights.within(f.branches) for f in self.pool.failures)
+        for failure in self.pool.failures:
+            if failure.covers(shape, self.workload.needs, self._allowance) and self._rights.within(failure.branches):
+                self._held_back |= failure.held_back
+                return True
+        return False
 
     # -- caps (rule 8) -------------------------------------------------------------------------------------------
 
@@ -175,6 +187,8 @@ class Search:
                 found = self._offer(name, shape)
                 if found is not None and (best is None or found[0] < best):
                     best, choice = found
+                    if self._any_will_do:
+                        return best.host, choice
         return None if best is None else (best.host, choice)
 
     def _in_order(

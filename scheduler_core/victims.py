@@ -40,17 +40,21 @@ def lost_gpu_ms(state: ClusterState, run: Run) -> int:
 
 
 class Failure(NamedTuple):
-    """A search that found no plan, though no cap and no brake kept it from one.
+    """A search that found no plan, though no cap (rule 8) kept it from one.
 
-    Who asks for no less, with no more rights, fails too, until the pass stops another run.
+    Who asks for no less, with no more rights and allowance, fails too, until the pass stops another run.
     """
 
     shape: Shape
     needs: tuple[tuple[str, str], ...]
     branches: dict[BudgetId, int]
+    allowance: int  # GPUs of allocated victims
+    held_back: bool  # that kept some runs from being victims
 
-    def covers(self, shape: Shape, needs: tuple[tuple[str, str], ...]) -> bool:
+    def covers(self, shape: Shape, needs: tuple[tuple[str, str], ...], allowance: int) -> bool:
         mine = self.shape
+        if self.held_back and allowance > self.allowance:
+            return False
         harder = shape.hosts >= mine.hosts and shape.gpus >= mine.gpus and shape.whole >= mine.whole
         return harder and (not self.needs or self.needs == needs)
 
