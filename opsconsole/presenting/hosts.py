@@ -11,8 +11,8 @@ from scheduler_core.fleet import HostState, Reach
 from scheduler_core.state import ClusterState, HostRecord
 
 COLUMNS = (
-    Column("HOST", 11, by="host", most=24),
-    Column("FRESH", 11, most=22),
+    Column("HOST", 11, by="host", most=18),
+    Column("FRESH", 9, most=20),
     Column("HEALTH", 9),
     Column("GPUS", 5, right=True, by="held"),
     Column("BUSY", 7, right=True, by="busy_percent"),
@@ -22,7 +22,7 @@ COLUMNS = (
     Column("XID", 4, right=True, from_width=90, by="xid"),
     Column("RUNS", 4, right=True, by="run_count"),
     Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
-    Column("STATE", 10, grow=True, by="state"),
+    Column("STATE", 12, grow=True, by="state"),
 )
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5

@@ -21,9 +21,8 @@ class Placed(NamedTuple):
 def layout(columns: Sequence[Column], width: int, outer: int, wide: bool = False) -> tuple[Placed, ...]:
     """At least the declared widths, of those that show at `outer` cells.
 
-    Room that is left goes to columns that can use some, then to growing ones.
-
-    `wide` shows every column, whatever the width; what does not fit is reached by moving sideways.
+    Room that is left goes to columns that can use some, then to growing ones. `wide` shows every column, whatever the
+    width; what does not fit is reached by moving sideways.
     """
     shown = [(at, column) for at, column in enumerate(columns) if wide or column.from_width <= outer]
     widths = [column.width for _, column in shown]

@@ -179,7 +179,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("results", (), "what became of what was asked for from here", "console"),
     Action("poll", ("ctrl+r",), "ask for fresh readings now", "console"),
     Action("whatif_from", ("W",), "what-if from the selected thing: not in this version", "look"),
-    Action("theme", (), "ops-dark, ops-light, textual-ansi", "console", "", "NAME"),
+    Action("theme", (), "ops-dark, ops-light, ops-ansi", "console", "", "NAME"),
     Action("help", ("question_mark", "f1"), "this help", "console", "help"),
     Action("leave", ("q",), "back to the screen before; on the overview it says how to quit", "console"),
     Action("quit", ("ctrl+q",), "quit; runs and drains go on", "console", "quit"),

@@ -58,4 +58,4 @@ def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
         return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
     if name == "explain":
         return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
-    return ("ops-dark", "ops-light", "textual-ansi") if name == "theme" else ()
+    return ("ops-dark", "ops-light", "ops-ansi") if name == "theme" else ()

@@ -36,4 +36,27 @@ LIGHT = Theme(
     dark=False,
     variables={"unknown": "#7a2fa0", "quiet": "#5b606c", "cursor": "#c4d4f5"},
 )
-THEMES = (DARK, LIGHT)
+ANSI = Theme(
+    name="ops-ansi",  # the terminal's own sixteen colours
+    primary="ansi_blue",
+    secondary="ansi_cyan",
+    warning="ansi_yellow",
+    error="ansi_red",
+    success="ansi_green",
+    accent="ansi_bright_cyan",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    dark=True,
+    ansi=True,
+    variables={
+        "unknown": "ansi_magenta",
+        "quiet": "ansi_bright_black",
+        "cursor": "ansi_blue",
+        "ansi-background": "ansi_black",
+        "ansi-foreground": "ansi_white",
+    },
+)
+THEMES = (DARK, LIGHT, ANSI)

@@ -69,7 +69,7 @@ class TextScreen(ModalScreen[None]):
         table.set_class(self.text.table is not None, "-shown")
         if self.text.table is not None:
             table.show(self.text.table)
-            table.styles.height = min(len(self.text.table.rows), 64) + 1
+            table.styles.height = min(max(1, len(self.text.table.rows)), 64) + 1
             table.styles.max_height = 65
 
     def action_scroll(self, by: int) -> None:
