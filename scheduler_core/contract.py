@@ -14,7 +14,7 @@ from scheduler_core.fleet import Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState, MemberPhase, Run
-from scheduler_core.units import MINUTE
+from scheduler_core.units import GPU, MINUTE
 
 REPORT_GRACE_MS = 1 * MINUTE  # so long a host that answers again may take to tell what became of its runs
 OWN_WORD = (StopCause.CANCEL, StopCause.START_TIMEOUT, StopCause.TIME_LIMIT, StopCause.GANG_BROKEN)
@@ -87,6 +87,15 @@ def leaks_at(state: ClusterState, run: Run, name: HostName) -> int | None:
         return None
     heard_at = max(run.stop_at or 0, host.answers_since)
     return max(heard_at + graces_ms(state, run) + state.policy.stop_deadline_ms, host.reach_since + REPORT_GRACE_MS)
+
+
+def lost_gpu_ms(state: ClusterState, run: Run) -> int:
+    """Work lost if the run stops now: since its last checkpoint, or all of it where it cannot resume (rule 18)."""
+    record = state.workloads[run.workload]
+    since = run.started_at if run.started_at is not None else state.now
+    if record.workload.resumable and run.checkpoint_at is not None:
+        since = max(since, run.checkpoint_at)
+    return run.gpus * GPU * max(0, state.now - since)
 
 
 # -- starting (rule 11) -------------------------------------------------------------------------------------------

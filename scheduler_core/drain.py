@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scheduler_core.contract import graces_ms
+from scheduler_core.contract import graces_ms, lost_gpu_ms
 from scheduler_core.decisions import Decision, HostMoved, StopCause, StopDecided
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import HostName, RunId, WorkloadId
 from scheduler_core.state import ClusterState, DrainRecord, HostRecord, Run
-from scheduler_core.victims import lost_gpu_ms
 
 
 def active_drains(state: ClusterState) -> list[DrainRecord]:

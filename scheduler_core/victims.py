@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from scheduler_core.contract import lost_gpu_ms
 from scheduler_core.fairshare import Key, Standings, claim_commitment, stands_better
 from scheduler_core.ids import ROOT, BudgetId, RunId
 from scheduler_core.shapes import Shape
-from scheduler_core.state import ClusterState, Run
-from scheduler_core.units import GPU, PPM
+from scheduler_core.state import Run
+from scheduler_core.units import PPM
 from scheduler_core.workload import Workload
 
 UNALLOCATED = -(10**15)  # the tier of unallocated runs: before every allocated one
@@ -28,15 +29,6 @@ class Victim(NamedTuple):
     run: Run
     allocated_gpus: int  # that it holds, on all its hosts; 0 for an unallocated run
     branch: BudgetId | None = None
-
-
-def lost_gpu_ms(state: ClusterState, run: Run) -> int:
-    """Work lost if the run stops now: since its last checkpoint, or all of it where it cannot resume (rule 18)."""
-    record = state.workloads[run.workload]
-    since = run.started_at if run.started_at is not None else state.now
-    if record.workload.resumable and run.checkpoint_at is not None:
-        since = max(since, run.checkpoint_at)
-    return run.gpus * GPU * max(0, state.now - since)
 
 
 class Failure(NamedTuple):

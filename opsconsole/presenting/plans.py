@@ -13,6 +13,7 @@ from typing import Literal
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, day_clock, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
+from scheduler_core.contract import lost_gpu_ms
 from scheduler_core.drain import DrainRow, drain_plan
 from scheduler_core.hosttable import HostEvent, move, refusal
 from scheduler_core.ids import DrainId, HostName, WorkloadId
@@ -28,7 +29,6 @@ from scheduler_core.observations import (
     RequeueRequested,
     UndrainRequested,
 )
-from scheduler_core.victims import lost_gpu_ms
 from scheduler_core.workload import WorkloadPhase
 
 Mode = Literal["contract", "finish", "now"]
