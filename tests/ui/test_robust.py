@@ -1,0 +1,145 @@
+"""Outages, failing workers, tiny terminals, and leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from opsconsole.ui.base import ConsoleBase
+from tests.ui.driving import console, seen
+from tests.ui.worlds import busy_world, long_queue
+
+
+async def test_a_picture_that_fails_is_said_and_the_old_one_stays() -> None:
+    source = busy_world()
+    async with console(source, (120, 40)) as (app, pilot):
+        await pilot.press("2")
+        source.broken = OSError("database is locked")
+        app.redraw()
+        await pilot.pause()
+        text = seen(app)
+        assert "picture failed: OSError: database is locked" in text and "gpu001" in text
+        app.redraw()
+        assert "(2 times)" in app.alerts.texts["picture"]
+        source.broken = None
+        app.redraw()
+        await pilot.pause()
+        assert "picture failed" not in seen(app)
+
+
+async def test_a_worker_that_raises_is_shown_counted_and_begun_again() -> None:
+    source = busy_world()
+    source.run_fails = RuntimeError("poll loop fell over [/]")
+    async with console(source, (120, 40)) as (app, pilot):
+        await pilot.pause(0.7)
+        app.redraw()
+        await pilot.pause()
+        assert "source failed" in seen(app) and "poll loop fell over [/]" in seen(app)
+        assert app.is_running
+
+
+@pytest.mark.parametrize("where", ["header_cells", "show_overview"])
+async def test_drawing_that_raises_does_not_end_the_app(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console(busy_world(), (120, 40)) as (app, pilot):
+
+        def broken(*_: object) -> None:
+            raise ValueError("a bug")
+
+        monkeypatch.setattr(f"opsconsole.ui.base.{where}", broken)
+        app.redraw()
+        await pilot.pause()
+        monkeypatch.undo()
+        assert "drawing failed: ValueError: a bug" in app.alerts.texts["drawing"]
+        app.redraw()
+        assert "drawing" not in app.alerts.texts
+
+
+async def test_ages_tick_while_the_source_is_silent() -> None:
+    source = busy_world()
+    async with console(source, (120, 40)) as (app, pilot):
+        await pilot.press("2")
+        source.ages = dict.fromkeys(source.cluster.hosts, 7.0)
+        await pilot.pause(1.3)
+        assert "◐ 7s" in seen(app), "the version did not change: the timer of the ages did it"
+
+
+async def test_a_lost_leader_and_an_old_picture_turn_the_header() -> None:
+    source = busy_world()
+    async with console(source, (120, 40)) as (app, pilot):
+        source.lag_s = 12.0
+        app.redraw()
+        await pilot.pause()
+        assert "picture 12s OLD" in seen(app)
+        source.leader = "nobody"
+        app.redraw()
+        await pilot.pause()
+        assert "NO LEADER" in seen(app)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_resize_storms_during_dialogs(seed: int) -> None:
+    """G5-14: 1x1 to 400x100, with a dialog, with details, with nothing open."""
+    draw = random.Random(seed)
+    source = busy_world()
+    async with console(source, (10, 3)) as (app, pilot):
+        await pilot.pause()
+        for step in range(30):
+            if step % 10 == 0:
+                await pilot.press("escape", draw.choice("123457"), draw.choice(("D", "x", "question_mark", "colon")))
+            await pilot.resize_terminal(draw.randrange(1, 400), draw.randrange(1, 100))
+            if draw.random() < 0.3:
+                source.changed()
+                app.redraw()
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert app.is_running and not app.alerts.texts, app.alerts.texts
+
+
+async def test_a_terminal_that_is_too_small_says_so() -> None:
+    async with console(busy_world(), (80, 24)) as (app, pilot):
+        await pilot.press("2", "D")
+        await pilot.resize_terminal(50, 10)
+        await pilot.pause()
+        assert "needs at least 60×15, this is 50×10" in seen(app)
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert "Cancel" in seen(app) and "Drain" in seen(app)
+
+
+async def test_ten_thousand_waiting_leave_the_keys_alone() -> None:
+    """Drawing is rationed: a picture that is dear to draw is drawn more rarely, and keys go first."""
+    source = long_queue(10_000)
+    async with console(source, (120, 40)) as (app, pilot):
+        await pilot.press("3")
+        slowest = 0.0
+        for _ in range(20):
+            begun = time.perf_counter()
+            await pilot.press("j")
+            slowest = max(slowest, time.perf_counter() - begun)
+        assert app.table is not None and app.table.rowset.at == 20
+
+
+async def test_leaving_does_not_wait_for_what_hangs() -> None:
+    """G5-11: the source's work ignores that it is cancelled, and its close hangs."""
+    source = busy_world()
+    source.close_takes_s = 60.0
+
+    async def stubborn() -> None:
+        for _ in range(20):
+            try:
+                await asyncio.sleep(1)
+            except asyncio.CancelledError:
+                continue
+
+    source.run = stubborn  # type: ignore[method-assign]
+    app_type: type[ConsoleBase]
+    async with console(source) as (app, pilot):
+        app_type = type(app)
+        begun = time.monotonic()
+        await pilot.press("ctrl+q")
+        await pilot.pause()
+    assert time.monotonic() - begun < 5.0
+    assert app_type is not None

@@ -1,0 +1,155 @@
+"""How the screens look, from a clock that stands still, at three sizes and without colour."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.ui.driving import check_snapshot, command, console, seen, status
+from tests.ui.worlds import HOSTILE, busy_world, empty_world, wide_world
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+PAGES = {"overview": "1", "hosts": "2", "queue": "3", "budgets": "4", "drains": "5", "timeline": "7"}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+async def test_every_screen_looks_as_it_did(size: tuple[int, int]) -> None:
+    async with console(busy_world(), size, write="") as (app, pilot):
+        for name, key in PAGES.items():
+            await pilot.press(key)
+            await pilot.pause()
+            check_snapshot(f"{name}-{size[0]}", seen(app))
+        await pilot.press("2", "j", "j", "D")
+        await pilot.pause()
+        check_snapshot(f"plan-{size[0]}", seen(app))
+        await pilot.press("escape", "x")
+        await pilot.pause()
+        check_snapshot(f"explain-{size[0]}", seen(app))
+        await pilot.press("escape", "question_mark")
+        await pilot.pause()
+        check_snapshot(f"help-{size[0]}", seen(app))
+
+
+async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every colour that is left is a grey, and marks and words are where they were."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with console(busy_world(), (120, 40), write="") as (app, pilot):
+        await pilot.press("2")
+        await pilot.pause()
+        check_snapshot("hosts-120", seen(app))
+        colours = re.findall(r"(?:fill|background|color): ?#([0-9a-f]{6})", app.export_screenshot())
+        window = {"ff5f57", "febc2e", "28c840", "c5c8c6", "292929"}  # the frame that the export draws
+        assert all(c[:2] == c[2:4] == c[4:] for c in colours if c not in window), colours
+
+
+@pytest.mark.parametrize("theme", ["ops-dark", "ops-light", "ops-ansi"])
+async def test_every_theme_shows_the_same_words(theme: str) -> None:
+    async with console(busy_world(), (120, 40), write="") as (app, pilot):
+        await pilot.press("2")
+        await command(pilot, f"theme {theme}")
+        await pilot.pause()
+        assert app.theme == theme
+        check_snapshot("hosts-120", seen(app))
+
+
+async def test_an_empty_cluster_says_that_nothing_is_known() -> None:
+    async with console(empty_world(), (80, 24)) as (app, pilot):
+        for key in PAGES.values():
+            await pilot.press(key)
+            await pilot.pause()
+            assert "NO LEADER" in seen(app)
+        await pilot.press("2")
+        await pilot.pause()
+        assert "nothing is known yet" in seen(app)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 8, 16, 64])
+async def test_hosts_with_any_number_of_gpus(gpus: int) -> None:
+    """G5-15: content scrolls, nothing overlaps, leaving always works."""
+    async with console(wide_world(2, gpus), (80, 24)) as (app, pilot):
+        await pilot.press("2", "x")
+        await pilot.pause()
+        text = seen(app)
+        assert "Explain gpu001" in text
+        assert "no GPUs" in text if gpus == 0 else "GPU BUSY" in text
+        await pilot.press("pagedown", "pagedown", "pagedown", "escape")
+        assert len(app.screen_stack) == 1
+
+
+async def test_markup_in_names_is_shown_and_never_parsed() -> None:
+    """G5-04: in tables, details, dialogs, the status line, filters and the palette."""
+    source = busy_world()
+    async with console(source, (200, 40)) as (app, pilot):
+        await pilot.press("3")
+        await pilot.pause()
+        assert HOSTILE[:20] in seen(app)
+        await pilot.press("x")
+        await pilot.pause()
+        assert HOSTILE in seen(app)
+        await pilot.press("escape", "K")
+        await pilot.pause()
+        assert HOSTILE[:20] in seen(app)
+        await pilot.press("escape", "slash", "left_square_bracket", "r", "e", "d", "enter")
+        await pilot.pause()
+        assert "Waiting (1 of 3)  /[red" in seen(app)
+        await command(pilot, "explain [/][@click=app.quit]x[/]")
+        await pilot.pause()
+        assert "nothing is known" in seen(app)
+        await pilot.press("escape", "ctrl+p")
+        await pilot.press(*"w8")
+        await pilot.pause(0.3)
+        await pilot.press("escape")
+
+
+async def test_filters_show_their_errors_as_they_are_typed() -> None:
+    async with console(busy_world(), (120, 40)) as (app, pilot):
+        await pilot.press("2", "slash", *"busy")
+        await pilot.press("greater_than_sign", *"7x")
+        await pilot.pause()
+        assert "neither a number nor a time" in seen(app)
+        await pilot.press("backspace", "5")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "of 6)" in seen(app) and "/busy>75" in seen(app)
+        await pilot.press("escape")
+        assert app.table is not None and len(app.table.rowset.rows) == 6
+
+
+async def test_pages_that_are_not_there_yet_say_so_in_one_line() -> None:
+    async with console(busy_world(), (80, 24)) as (app, pilot):
+        for key in ("6", "8", "W"):
+            await pilot.press(key)
+            assert "not in this version" in status(app)
+        assert app.page == "overview"
+
+
+async def test_moving_between_pages() -> None:
+    async with console(busy_world(), (80, 24)) as (app, pilot):
+        await pilot.press("2", "3", "minus")
+        assert app.page == "hosts"
+        await pilot.press("j", "j", "x", "right_square_bracket")
+        await pilot.pause()
+        assert "Explain gpu004" in seen(app)
+        await pilot.press("escape", "q")
+        assert app.page == "overview"
+        await pilot.press("q")
+        assert "Ctrl-Q" in status(app)
+        await pilot.press("z", "z", "w", "w", "S", "S", "p", "p", "tab", "ctrl+r")
+
+
+async def test_the_command_line_completes_and_remembers() -> None:
+    async with console(busy_world(), (80, 24)) as (app, pilot):
+        await pilot.press("colon", *"bud")
+        await pilot.press("tab", "enter")
+        await pilot.pause()
+        assert app.page == "budgets"
+        await pilot.press("1", "colon", "up", "enter")
+        await pilot.pause()
+        assert app.page == "budgets"
+        await pilot.press("colon", *"explain")
+        await pilot.press("space", *"gpu")
+        await pilot.press("tab", *"3")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "Explain gpu003" in seen(app)

@@ -1,0 +1,110 @@
+"""The console in a real pseudo-terminal: signals, a terminal that goes away, and what is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+SHOWN = b"gpu006"
+ENDED = 6.0
+
+
+class Terminal:
+    """The console in a pty of 120x40; `said` is all that it wrote."""
+
+    def __init__(self, env: dict[str, str] | None = None) -> None:
+        self.master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (40, 120))
+        self.before = termios.tcgetattr(slave)
+        self.slave = slave
+        words = [sys.executable, "-m", "tests.ui.live_app"]
+        environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "", **(env or {})}
+        self.process = subprocess.Popen(
+            words, stdin=slave, stdout=slave, stderr=slave, env=environ, start_new_session=True
+        )
+        self.said = b""
+
+    def read_until(self, wanted: bytes, within_s: float = 20.0) -> None:
+        until = time.monotonic() + within_s
+        while wanted not in self.said and time.monotonic() < until:
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.said += os.read(self.master, 65_536)
+        assert wanted in self.said, self.said[-2000:]
+
+    def wait(self) -> tuple[int, float]:
+        """Its exit status, and how long that took. What it writes meanwhile is read."""
+        begun = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - begun < ENDED:
+            if select.select([self.master], [], [], 0.05)[0]:
+                self.said += os.read(self.master, 65_536)
+        while select.select([self.master], [], [], 0.1)[0]:
+            self.said += os.read(self.master, 65_536)
+        status = self.process.poll()
+        assert status is not None, "it is still there"
+        return status, time.monotonic() - begun
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for fd in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, status: int) -> None:
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        terminal.process.send_signal(number)
+        found, took_s = terminal.wait()
+        assert found == status and took_s < 3.0
+        assert terminal.said.rfind(b"\x1b[?1049l") > terminal.said.rfind(b"\x1b[?1049h"), "the alternate screen"
+        assert b"\x1b[?25h" in terminal.said[-400:], "the cursor"
+        assert b"\x1b[?1000l" in terminal.said[-600:], "the mouse"
+        assert termios.tcgetattr(terminal.slave)[3] == terminal.before[3], "echo and line mode"
+    finally:
+        terminal.close()
+
+
+def test_quitting_by_key() -> None:
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b"\x11")
+        found, took_s = terminal.wait()
+        assert found == 0 and took_s < 3.0
+    finally:
+        terminal.close()
+
+
+def test_a_terminal_that_is_gone_ends_the_console() -> None:
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        os.close(terminal.slave)
+        os.close(terminal.master)
+        assert terminal.process.wait(ENDED) != 0
+    finally:
+        terminal.close()
+
+
+def test_screens_import_no_transport_store_or_hostkit() -> None:
+    """And no asyncssh: the first frame is worth 150 ms."""
+    code = (
+        "import sys, opsconsole.ui.app\n"
+        "bad = ('asyncssh', 'sqlite3', 'opsconsole.transport', 'opsconsole.store', 'opsconsole.hostkit')\n"
+        "sys.exit(', '.join(m for m in sys.modules if m.startswith(bad)) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
