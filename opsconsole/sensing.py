@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,20 +54,17 @@ class Sensing:
     store_id: str
     gpus: Callable[[str], int]  # GPUs that the inventory expects of a host
     emit: Callable[[Iterable[Observation]], None]
-    free_memory_mib: int = 1024
-    interval_s: float = 2.0
-    readings: dict[str, HostReading] = field(default_factory=dict)
-    state: Callable[[], ClusterState] = ClusterState
-
-    def of(self, host: str) -> HostReading:
-        return self.readings.setdefault(host, HostReading())
+    free_memory_mib: Callable[[], int]
+    interval_s: float
+    readings: defaultdict[str, HostReading]
+    state: Callable[[], ClusterState]
 
     def connected(self, host: str, hello: dict[str, Any]) -> None:
         """The host answers. Its runs are told at once; it counts as seen with its first probe.
 
         A new boot is told before its runs: what ran before it is dead, what started since must not be taken for dead.
         """
-        reading = self.of(host)
+        reading = self.readings[host]
         reading.boot_id = self._boot(host, hello.get("boot_id"))
         reading.seen, reading.stale, reading.probe_at = None, False, None
         reading.runs.clear()
@@ -94,7 +91,7 @@ class Sensing:
 
         Not dead: somebody emptied the agent's directory, or it is another machine. Only a person can tell.
         """
-        record, reading = self.state().hosts.get(HostName(host)), self.of(host)
+        record, reading = self.state().hosts.get(HostName(host)), self.readings[host]
         if record is None or record.boot_id != reading.boot_id:
             return []
         runs = self.state().runs
@@ -102,7 +99,7 @@ class Sensing:
         return [run for run in started if run not in reading.runs]
 
     def disconnected(self, host: str, why: str) -> None:
-        self.of(host).seen = None
+        self.readings[host].seen = None
         self.emit([HostUnreachable(HostName(host), text_of(why))])
 
     def distrust(self) -> None:
@@ -119,10 +116,10 @@ class Sensing:
             facts = self.run(host, fields["run"])
             self.emit([*facts, *self._seen(host)])
         elif event == "kernel":
-            self.of(host).kernel.extend(_dicts(fields.get("lines")))
+            self.readings[host].kernel.extend(_dicts(fields.get("lines")))
 
     def probe(self, host: str, probe: dict[str, Any]) -> None:
-        reading = self.of(host)
+        reading = self.readings[host]
         reading.probe, reading.probe_at, reading.stale = probe, time.monotonic(), False
         reading.wall_ms = time.time_ns() // 1_000_000
         reading.boot_id = self._boot(host, probe.get("boot_id") or reading.boot_id)
@@ -147,7 +144,7 @@ class Sensing:
 
         Only of runs that the engine has: what hosts keep of older ones changes nothing. A burnt token has no store.
         """
-        token, reading = RunId(str(run.get("token", ""))), self.of(host)
+        token, reading = RunId(str(run.get("token", ""))), self.readings[host]
         before = reading.runs.get(token, {}).get("phase")
         reading.runs[token] = run
         if before == run.get("phase") or not self.ours(token, run):
@@ -161,11 +158,11 @@ class Sensing:
 
     def _seen(self, host: str) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news."""
-        reading = self.of(host)
+        reading = self.readings[host]
         if reading.probe is None or reading.probe_at is None:
             return []
         mine = {token for token, run in reading.runs.items() if self.ours(token, run)}
-        seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib * MIB, mine)
+        seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib() * MIB, mine)
         if seen == reading.seen:
             return []
         reading.seen = seen

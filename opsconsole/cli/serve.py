@@ -9,8 +9,9 @@ import sys
 
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
+from opsconsole.leader import LeadPlan
 from opsconsole.presenting.sentences import sentence
-from opsconsole.runtime import LeadPlan, Runtime
+from opsconsole.runtime import Runtime
 from scheduler_core.decisions import PassDone
 
 STANDBY_S = 1.0

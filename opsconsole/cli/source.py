@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,9 +11,10 @@ from dataclasses import dataclass, field
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError
+from opsconsole.leader import LeadPlan
 from opsconsole.presenting.sentences import sentence
 from opsconsole.presenting.view import ClusterView
-from opsconsole.runtime import LeadPlan, Runtime
+from opsconsole.runtime import Runtime
 from opsconsole.ui.source import Confirm, Outcome
 from scheduler_core.decisions import PassDone
 from scheduler_core.observations import Observation
@@ -105,7 +105,7 @@ class LiveSource:
         return Outcome(accepted)
 
     async def lead(self, reason: str, confirm: Confirm) -> None:
-        if self.runtime.leading is not None:
+        if self.runtime.leader is not None:
             raise OpsConsoleError("this console leads already")
         wish = Wish("console", confirm, asyncio.get_running_loop().create_future())
         self._wish = wish
@@ -113,10 +113,8 @@ class LiveSource:
         await wish.begun
 
     def poll_now(self) -> None:
-        pool = self.runtime.pool
-        for host in self.runtime.site.inventory.hosts if pool is not None else ():
-            with contextlib.suppress(OpsConsoleError):
-                pool.reconnect(host.name)  # type: ignore[union-attr]
+        if self.runtime.leader is not None:
+            self.runtime.leader.links.reconnect()
 
     async def close(self) -> None:
         """The app has cancelled `run` before: nothing leads here any more."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from opsconsole.config.inventory import Cluster, Inventory, InventoryHost, find_inventory, read_inventory
 from opsconsole.presenting.view import ClusterView, Happening, HostFacts
-from opsconsole.runtime import Runtime, Site
+from opsconsole.runtime import Runtime
+from opsconsole.site import Site
 from opsconsole.store.store import Store
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ def view_of(runtime: Runtime) -> ClusterView:
         runtime.site.name,
         runtime.state,
         time.time_ns() // 1_000_000,
-        {host.name: _facts(runtime, host.name) for host in runtime.site.inventory.hosts},
-        "this console" if runtime.leading is not None else leader,
-        runtime.leading is not None,
-        0.0 if runtime.leading is not None else time.monotonic() - runtime.followed_at,
+        {host: _facts(runtime, host) for host in runtime.site.hosts},
+        "this console" if runtime.leader is not None else leader,
+        runtime.leader is not None,
+        0.0 if runtime.leader is not None else time.monotonic() - runtime.followed_at,
         runtime.site.interval_s,
         dict(runtime.alarms),
         [Happening(e.seq, e.wall_ms, e.kind, e.value) for e in runtime.events],
@@ -123,7 +124,7 @@ def view_of(runtime: Runtime) -> ClusterView:
 
 
 def _facts(runtime: Runtime, host: str) -> HostFacts:
-    reading = runtime.sensing.of(host)
+    reading = runtime.readings[host]
     age = None if reading.probe_at is None else time.monotonic() - reading.probe_at
     if runtime.pool is None:
         return HostFacts("", "", age, None, reading.probe, tuple(reading.kernel))

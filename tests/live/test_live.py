@@ -208,7 +208,7 @@ async def test_a_lost_lease_ends_acting() -> None:
         store._db.execute("UPDATE lease SET epoch = epoch + 1, holder = 'thief'")
         with pytest.raises(LostLease):
             await asyncio.wait_for(task, 10)
-        assert runtime.leading is None and runtime.pool is None
+        assert runtime.leader is None and runtime.pool is None
 
 
 async def test_usage_is_charged_to_the_second() -> None:

@@ -45,7 +45,7 @@ async def scenario(rig: Rig) -> list[str]:
             await runtime.ask(DrainRequested(DrainId("d"), HostName("h2"), OPS))
         await until(lambda: started(runtime, "gone") or ended(runtime, "gone"), "the long one")
         await runtime.ask(CancelRequested(WorkloadId("gone"), OPS))
-        await until(lambda: all_but_gang(runtime) and not runtime.leading.ahead, "all to end")  # type: ignore[union-attr]
+        await until(lambda: all_but_gang(runtime) and not runtime.leader.journal.ahead, "all to end")  # type: ignore[union-attr]
     return problems(rig, runtime, WIDS[1:])
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import opsconsole.runtime as live
+import opsconsole.leader as live
 from opsconsole.errors import OpsConsoleError
-from opsconsole.runtime import Runtime, Site
+from opsconsole.runtime import Runtime
+from opsconsole.site import Site
 from opsconsole.store.store import Store
 from scheduler_core.budget import Budget
 from scheduler_core.fleet import Host
@@ -78,13 +79,17 @@ class Rig:
         runtime = self.runtime()
         task = asyncio.create_task(runtime.lead("test", reconcile_s=2.0))
         try:
-            await until(lambda: runtime._acted and all_fresh(runtime), "hosts to be seen", task)
+            await until(lambda: acts(runtime) and all_fresh(runtime), "hosts to be seen", task)
             yield runtime
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, OpsConsoleError):
                 await task
             runtime.store.close()
+
+
+def acts(runtime: Runtime) -> bool:
+    return runtime.leader is not None and runtime.leader.acted
 
 
 def all_fresh(runtime: Runtime) -> bool:
@@ -121,7 +126,7 @@ def quick(expires_ms: int = 300) -> None:
 
     leases.EXPIRES_MS = expires_ms
     live.RENEW_S = 0.05
-    live.POLL_S = 0.03
+    live.TICK_S = 0.03
 
 
 def spans(rig: Rig) -> dict[str, list[tuple[int, int, int, str]]]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import opsconsole.runtime as live
-from opsconsole import clock
+import opsconsole.leader as live
+from opsconsole import clock, hostlinks
 from opsconsole.errors import LostLease, OpsConsoleError
 from opsconsole.store.store import Store
 from scheduler_core.decisions import Placed
@@ -24,7 +24,7 @@ from scheduler_core.observations import (
     MemberStarted,
     UndrainRequested,
 )
-from tests.runtime.rig import OPS, Rig, all_fresh, ended, job, problems, record, started, until
+from tests.runtime.rig import OPS, Rig, acts, all_fresh, ended, job, problems, record, started, until
 
 H1, H2 = HostName("h1"), HostName("h2")
 
@@ -80,7 +80,7 @@ async def test_a_new_leader_places_nothing_on_a_host_that_has_not_spoken_to_it(
     assert all_fresh(runtime)
     rig.hosts["h1"].mute = True
     task = asyncio.create_task(runtime.lead("test", reconcile_s=0.1))
-    await until(lambda: runtime._acted, "it to lead", task)
+    await until(lambda: acts(runtime), "it to lead", task)
     await runtime.ask(job("w", 60))
     await asyncio.sleep(0.2)
     assert record(runtime, "w").run is None and runtime.state.hosts[H1].reach.value == "stale"
@@ -127,7 +127,7 @@ async def test_a_start_whose_answer_was_lost_is_looked_for_and_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G4-18 and the second kill of G2-18: done on the host, unknown here."""
-    monkeypatch.setattr(live, "LOOK_S", 0.05)
+    monkeypatch.setattr(hostlinks, "LOOK_S", 0.05)
     rig = Rig(tmp_path, names=("h1",))
     async with rig.leading() as runtime:
         rig.pool.lose_answers = 1
@@ -306,7 +306,7 @@ async def test_a_beaten_leader_stops_at_once_and_leaves_no_snapshot(tmp_path: Pa
         db.execute("UPDATE lease SET epoch = epoch + 1, holder = 'somebody pid 1'")
     with pytest.raises(LostLease):
         await asyncio.wait_for(task, 5.0)
-    assert runtime.leading is None and not runtime.led_until_closed
+    assert runtime.leader is None and not runtime.led_until_closed
     with sqlite3.connect(rig.store_path) as db:
         assert db.execute("SELECT count(*) FROM snapshots").fetchone() == (0,)
         assert db.execute("SELECT holder FROM lease").fetchone() == ("somebody pid 1",)
@@ -332,7 +332,6 @@ async def test_a_worker_that_fails_is_not_silence(tmp_path: Path, monkeypatch: p
     runtime = rig.runtime()
     task = asyncio.create_task(runtime.lead("test"))
     await until(lambda: all_fresh(runtime), "hosts", task)
-    assert runtime.leading is not None
     monkeypatch.setattr(runtime.store, "put_readings", lambda readings: 1 / 0)
     with pytest.raises(LostLease, match=r"a worker failed \(keep readings\): ZeroDivisionError"):
         await asyncio.wait_for(task, 5.0)
@@ -371,8 +370,8 @@ async def test_a_full_disk_stops_acting_and_is_over_without_a_restart(tmp_path: 
     async with rig.leading() as runtime:
         await runtime.ask(job("w", 0.3))
         await until(lambda: started(runtime, "w"), "it")
-        assert runtime.leading is not None
-        store: Any = runtime.leading.store
+        assert runtime.leader is not None
+        store: Any = runtime.leader.journal.store
         store._db.execute(f"PRAGMA max_page_count = {store._db.execute('PRAGMA page_count').fetchone()[0]}")
         many = [runtime.store.ask(job(f"w{n}", 0.05, min_s=0.01)) for n in range(60)]
         await until(lambda: "nothing is done" in runtime.alarms.get("store", ""), "the disk to be full")

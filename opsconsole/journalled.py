@@ -19,7 +19,7 @@ FULL_RETRY_S = 1.0
 
 
 @dataclass
-class Leading:
+class JournalledEngine:
     """The engine of the leader with its journal. Writes run on one thread; ticks never overlap.
 
     `ahead`: the engine has taken a step that is not known to be on disk. Its state is then no truth, and no snapshot.
@@ -36,7 +36,9 @@ class Leading:
     ahead: bool = False
 
     @classmethod
-    def of(cls, store: ClusterStore, recovered: Recovery, epoch: int, alarm: Callable[[str, str], None]) -> Leading:
+    def of(
+        cls, store: ClusterStore, recovered: Recovery, epoch: int, alarm: Callable[[str, str], None]
+    ) -> JournalledEngine:
         """The writer's thread needs a connection of its own."""
         seq = recovered.seq
         return cls(store.another(), recovered.engine, epoch, recovered.tick, seq, alarm, snapshot_seq=seq)

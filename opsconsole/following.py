@@ -1,0 +1,102 @@
+"""The picture of one cluster: the journal folded into an engine, the newest readings, and what a person must know."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from opsconsole.clock import BootClock
+from opsconsole.errors import StoreError
+from opsconsole.ports import ClusterStore, JournalEvent, Leadership
+from opsconsole.sensing import HostReading
+from opsconsole.site import Site
+from scheduler_core.state import ClusterState
+
+FOLLOW_S = 0.2
+EVENTS_KEPT = 5000
+
+
+@dataclass
+class Follower:
+    """`changed` is set, and `version` grows, whenever there is something new to show."""
+
+    site: Site
+    store: ClusterStore
+    alarms: dict[str, str] = field(default_factory=dict, init=False)
+    events: list[JournalEvent] = field(default_factory=list, init=False)  # worth telling, the newest last
+    readings: defaultdict[str, HostReading] = field(default_factory=lambda: defaultdict(HostReading), init=False)
+    changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    version: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.recover()
+        for warning in self.following.warnings:
+            self.alarms["snapshot"] = warning
+        self.clock = BootClock(self.store, self.state.now)
+        self.followed_at = time.monotonic()
+        self.lease: Leadership = self.store.lease()
+
+    def recover(self) -> None:
+        """From the store, whatever this process believed before."""
+        self.following = self.store.recover()
+        self.engine = self.following.engine
+
+    @property
+    def state(self) -> ClusterState:
+        return self.engine.state
+
+    def touch(self) -> None:
+        self.version += 1
+        self.changed.set()
+
+    def alarm(self, about: str, text: str) -> None:
+        """Stands until it is over: an empty text ends it."""
+        if self.alarms.get(about, "") == text:
+            return
+        if text:
+            self.alarms[about] = text
+        else:
+            del self.alarms[about]
+        self.touch()
+
+    def follow(self) -> bool:
+        """Folds what the leader has journalled since the last call. True when there was something."""
+        events = self.store.tail(self.following.seq)
+        self.lease = self.store.lease()
+        if not events:
+            return False
+        self.following.fold(events)
+        self.remember(events)
+        self.touch()
+        return True
+
+    def remember(self, events: Sequence[JournalEvent]) -> None:
+        self.events.extend(e for e in events if e.told)
+        del self.events[:-EVENTS_KEPT]
+
+    async def follow_forever(self) -> None:
+        """Until cancelled. A store that fails is said, and tried again."""
+        while True:
+            try:
+                self.follow()
+                self.followed_at = time.monotonic()
+                self.read_readings()
+                self.alarm("store", "")
+            except StoreError as error:
+                self.alarm("store", f"cannot follow: {error.message}")
+            await asyncio.sleep(FOLLOW_S)
+
+    def read_readings(self) -> None:
+        """The newest readings, as the leader left them in the store; their age counts from when they were read."""
+        for host, (wall_ms, body) in self.store.readings().items():
+            reading = self.readings[host]
+            if reading.wall_ms != wall_ms:
+                probe: Any = msgspec.json.decode(body)
+                reading.probe, reading.wall_ms = probe, wall_ms
+                reading.probe_at = time.monotonic() - max(0.0, time.time() - wall_ms / 1000)

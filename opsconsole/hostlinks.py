@@ -1,0 +1,182 @@
+"""The hosts of a leader: what they say becomes observations, and commands find their way to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from opsconsole.dispatch import Dispatch
+from opsconsole.errors import OpsConsoleError
+from opsconsole.following import Follower
+from opsconsole.ports import Pool, PoolFactory
+from opsconsole.sensing import Sensing
+from scheduler_core.commands import Command, StartMember, StopMember
+from scheduler_core.ids import HostName
+from scheduler_core.observations import HostStale, Observation
+
+LOOK_S = 10.0  # between questions to a host that owes an answer
+
+
+class HostLinks:
+    """Of one term of leading, by `epoch`. `emit` takes observations; `lose` ends the term.
+
+    Nothing is sent before `acting`: a new leader looks first.
+    """
+
+    def __init__(
+        self,
+        picture: Follower,
+        epoch: int,
+        make_pool: PoolFactory,
+        emit: Callable[[Iterable[Observation]], None],
+        lose: Callable[[str], None],
+    ) -> None:
+        self.picture, self.epoch, self.emit, self.lose = picture, epoch, emit, lose
+        self.acting = False
+        self.sensing = Sensing(
+            picture.store.id,
+            lambda host: picture.site.gpus(host),
+            emit,
+            lambda: picture.site.inventory.policy.free_memory_mib,
+            picture.site.interval_s,
+            picture.readings,
+            lambda: picture.state,
+        )
+        self.pool: Pool = make_pool(self._hello, self._hear)
+        self.dispatch = Dispatch(
+            self.pool,
+            lambda: picture.state,
+            lambda host: picture.site.address(host),
+            lambda: (picture.store.id, epoch),
+            lambda host, run: emit(self.sensing.run(host, run)),
+            lose,
+            lambda text: picture.alarm("dispatch", text),
+            self._ready,
+        )
+
+    def start(self) -> None:
+        self.sensing.distrust()
+        self.pool.start()
+
+    async def aclose(self) -> None:
+        """Nothing is sent any more; hosts and runs go on by themselves."""
+        await self.dispatch.aclose()
+        await self.pool.aclose()
+
+    # -- what hosts say --------------------------------------------------------------------------------------------
+
+    def _hello(self, host: str) -> dict[str, Any]:
+        site = self.picture.site
+        return {
+            "store": self.picture.store.id,
+            "epoch": self.epoch,
+            "interval_s": site.interval_s,
+            "system_processes": list(site.system_processes),
+            "free_memory_mib": site.inventory.policy.free_memory_mib,
+        }
+
+    def _hear(self, kind: str, host: str, payload: Any) -> None:
+        """An event of a link. What a host says in riddles is said to a person and passed over."""
+        try:
+            self._take_in(kind, host, payload)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            self.picture.alarm(f"host {host}", f"{host} said what cannot be understood: {what}")
+        self.picture.touch()
+
+    def _take_in(self, kind: str, host: str, payload: Any) -> None:
+        if kind == "connected":
+            self.sensing.connected(host, payload)
+            self.picture.alarm(f"runs {host}", forgotten_words(host, self.sensing.forgotten_by(host)))
+            self._catch_up(host)
+        elif kind == "disconnected":
+            what, why = payload
+            if what == "fenced":
+                self.lose(f"{host}: {why}")
+            self.sensing.disconnected(host, why)
+        else:
+            first = not self.has_spoken(host)
+            self.sensing.line(host, payload)
+            if first and self.has_spoken(host):
+                self._catch_up(host)
+
+    def has_spoken(self, host: str) -> bool:
+        """Its readings are of this term."""
+        return self.picture.readings[host].probe_at is not None
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """From now on commands are sent, first those without an outcome."""
+        self.acting = True
+        for host in dict.fromkeys(command.host for command in self.picture.engine.outstanding()):
+            self._catch_up(host)
+
+    def _catch_up(self, host: str) -> None:
+        """Commands without an outcome, now that the host has said what it knows."""
+        if self.acting:
+            self.dispatch.catch_up(self._outstanding(host), lambda h, run: run in self.picture.readings[h].runs)
+
+    def _outstanding(self, host: str) -> Sequence[Command]:
+        return self.picture.engine.outstanding(HostName(host))
+
+    def _ready(self, command: Command) -> bool:
+        """A start waits for the host's first probe: until then nobody knows which GPUs it has."""
+        if not isinstance(command, StartMember | StopMember) or not self._is_live(command.host):
+            return False
+        return isinstance(command, StopMember) or self.has_spoken(command.host)
+
+    def _is_live(self, host: str) -> bool:
+        try:
+            return self.pool.status(host).state in ("live", "late")
+        except OpsConsoleError:
+            return False  # it left the inventory
+
+    async def look_forever(self) -> None:
+        """Hosts that owe an answer are asked what they know."""
+        while True:
+            self.dispatch.look_again(self._outstanding)
+            await asyncio.sleep(LOOK_S)
+
+    # -- looking before acting -------------------------------------------------------------------------------------
+
+    async def reconcile(self, longest_s: float) -> None:
+        """Until every host has answered with readings, or has said why it cannot. What the journal says of a silent
+        one is old: nothing is placed there (rule 26).
+        """
+        until = time.monotonic() + longest_s
+        while time.monotonic() < until and any(map(self._undecided, self.picture.site.hosts)):
+            await asyncio.sleep(0.05)
+        self.emit(HostStale(HostName(name)) for name in self.silent())
+
+    def silent(self) -> tuple[str, ...]:
+        return tuple(name for name in self.picture.site.hosts if not self.has_spoken(name))
+
+    def _undecided(self, host: str) -> bool:
+        if self.has_spoken(host):
+            return False
+        status = self.pool.status(host)
+        return not (status.state == "lost" or (status.state == "connecting" and status.attempts > 0))
+
+    async def reconcile_anew(self, longest_s: float) -> None:
+        """No reading counts until its host has spoken again."""
+        self.sensing.distrust()
+        self.reconnect()
+        await self.reconcile(longest_s)
+
+    def reconnect(self) -> None:
+        """Try every lost host now instead of after its pause."""
+        for name in self.picture.site.hosts:
+            with contextlib.suppress(OpsConsoleError):
+                self.pool.reconnect(name)
+
+
+def forgotten_words(host: str, runs: Sequence[str]) -> str:
+    """For people, who alone can say what became of them (`HostDeclared`)."""
+    if not runs:
+        return ""
+    named = ", ".join(runs[:5]) + (" …" if len(runs) > 5 else "")
+    return f"{host} knows nothing of {named}: they count as running until somebody declares them dead or stops them"
