@@ -1,0 +1,102 @@
+"""The documents against the code: every key is described, every default and command is true, every link leads on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from opsconsole.cli import main
+from opsconsole.cli.parser import build_parser
+from opsconsole.config import budgets, clusters, inventory, knobs, reach, snapshot
+from scheduler_core.policy import Policy
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"`([^`\n]+)`")
+KEYS = {
+    "docs/inventory.md": (
+        *inventory.TOP,
+        *inventory.HEALTH_FIELDS,
+        *clusters.HOST_FIELDS,
+        *clusters.CLUSTER_FIELDS,
+        *reach.SSH_FIELDS,
+        *budgets.FIELDS,
+        *knobs.KNOBS,
+        *knobs.LATER,
+        "min_runtime_bounds",
+    ),
+    "docs/snapshot.md": (*snapshot.TOP, *snapshot.HOST_FIELDS, *snapshot.WORKLOAD_FIELDS, *snapshot.STATES),
+}
+
+
+@pytest.mark.parametrize("page", KEYS)
+def test_every_key_of_a_file_is_described(page: str) -> None:
+    text = (ROOT / page).read_text()
+    words = {word for code in CODE.findall(text) for word in re.findall(r"\w+", code)}
+    assert not [key for key in KEYS[page] if key not in words]
+
+
+def test_the_defaults_of_the_policy_are_those_of_the_code() -> None:
+    told = dict(
+        re.findall(r"^\| `(\w+)` \| ([^|]+) \|.*\| \d+ \|$", (ROOT / "docs/inventory.md").read_text(), re.MULTILINE)
+    )
+    assert told == {name: plainly(value) for name, value in knobs.write_policy(Policy(), defaults=True).items()}
+
+
+def plainly(value: object) -> str:
+    """As people write it in YAML."""
+    if isinstance(value, list):
+        return f"[{', '.join(value)}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def commands_of(parser: argparse.ArgumentParser) -> list[str]:
+    (action,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return list(action.choices)
+
+
+def test_every_command_is_in_the_list_of_commands() -> None:
+    listed = {word for line in (ROOT / "docs/cli.md").read_text().splitlines() for word in re.findall(r"[\w-]+", line)}
+    assert not [command for command in commands_of(build_parser()) if command not in listed]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_tells_to_type_can_be_typed(page: Path) -> None:
+    """Commands of ours as they stand there; optional parts are taken, redirections left out."""
+    commands = [code for code in CODE.findall(page.read_text()) if code.startswith("opsconsole ")]
+    for command in commands:
+        words = shlex.split(command.partition(" > ")[0].replace("[", "").replace("]", "").replace("…", "x"))
+        if words[1:2] != ["COMMAND"]:
+            build_parser().parse_args(words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/inventory.md"])
+def test_inventories_in_the_text_are_good(page: str, tmp_path: Path) -> None:
+    for i, text in enumerate(re.findall(r"```yaml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)):
+        file = tmp_path / f"{i}.yaml"
+        file.write_text(text)
+        inventory.read_inventory(str(file))
+
+
+def test_the_example_of_the_readme_happens_as_told(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text()
+    assert main(["plan", "--json", str(ROOT / "docs/examples/three-teams.yaml")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    told = dict(re.findall(r"^\| `([\w-]+)` of \w+ \| (\w+)", text, re.MULTILINE))
+    kinds = {d["workload"]: d["kind"] for d in report["decisions"]}
+    assert told == {"olmo-7b": "waits", "resnet": "is", "clip": "runs", "parser": "waits", "sweep": "waits"}
+    assert kinds == {"olmo-7b": "hold", "resnet": "preempt", "parser": "hold", "sweep": "hold"}
+    assert all(f"{row['balance']:.2f}" in text for row in report["order"])
+    (until,) = [d["until"] for d in report["decisions"] if d["until"]]
+    assert until == "2026-11-30T13:30:00Z" and "13:30" in text
