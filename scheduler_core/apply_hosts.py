@@ -19,6 +19,7 @@ from scheduler_core.observations import (
     HostStale,
     HostUnreachable,
     InventoryLoaded,
+    ReloadRequested,
 )
 from scheduler_core.outcomes import finish_run
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
@@ -39,6 +40,10 @@ def inventory_loaded(state: ClusterState, event: InventoryLoaded) -> None:
     for name in [n for n in state.hosts if n not in hosts]:
         _host_left(state, state.hosts[name])
     rebuild_timers(state)
+
+
+def reload_requested(state: ClusterState, event: ReloadRequested) -> None:
+    """Nothing yet: the inventory itself follows in the same tick."""
 
 
 def _keep_budget(state: ClusterState, name: BudgetId, budgets: dict[BudgetId, Budget]) -> None:

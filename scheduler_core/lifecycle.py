@@ -23,6 +23,7 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     o.UndrainRequested: apply_requests.undrain,
     o.HostAdvanced: apply_requests.advance,
     o.HostDeclared: apply_requests.declared,
+    o.ReloadRequested: apply_hosts.reload_requested,
     o.BreakerReset: apply_requests.breaker_reset,
     o.HostSeen: apply_hosts.seen,
     o.HostStale: apply_hosts.stale,

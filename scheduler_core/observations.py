@@ -137,6 +137,17 @@ class HostDeclared:
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadRequested:
+    """The leader goes by its inventory as it is now, if that is still the text of this digest.
+
+    For the record only: what it changes is `InventoryLoaded` of the same tick.
+    """
+
+    digest: str
+    by: By
+
+
+@dataclass(frozen=True, slots=True)
 class BreakerReset:
     """An operator lets the waiting automatic actions go on (rule 29)."""
 
@@ -250,6 +261,7 @@ Observation = (
     | UndrainRequested
     | HostAdvanced
     | HostDeclared
+    | ReloadRequested
     | BreakerReset
     | HostSeen
     | HostStale

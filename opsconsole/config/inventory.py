@@ -6,6 +6,7 @@ import getpass
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ MOST_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """A whole file. `warnings` are for people; nothing in them stops anything."""
+    """A whole file. `warnings` are for people; nothing in them stops anything. `text` is what was read."""
 
     path: str
     clusters: tuple[Cluster, ...]
@@ -51,6 +52,12 @@ class Inventory:
     allow_write: bool = True
     health: Mapping[str, Any] = field(default_factory=dict)  # as typed, for the rules to come
     warnings: tuple[Problem, ...] = ()
+    text: str = field(default="", repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """Names exactly this text."""
+        return sha256(self.text.encode()).hexdigest()[:16]
 
     def cluster(self, name: str | None) -> Cluster:
         """The named one, or the only one. Raises ConfigError that names them all."""
@@ -69,11 +76,6 @@ class Inventory:
         return self.state_dir / f"{cluster.name}.db"
 
 
-def check_file(path: str) -> Inventory:
-    """What `opsconsole check` does without --connect. Raises ConfigError with everything that is wrong."""
-    return read_inventory(path)
-
-
 def find_inventory(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
     """--inventory, $OPSCONSOLE_INVENTORY, ./inventory.yaml, then the user's. Raises ConfigError that names the
     places."""
@@ -89,7 +91,11 @@ def find_inventory(given: str | None, environment: Mapping[str, str] = os.enviro
 
 def read_inventory(path: str) -> Inventory:
     """Raises ConfigError with everything that is wrong in the file."""
-    source = Source.open(path, MOST_BYTES)
+    return parse_inventory(Source.open(path, MOST_BYTES), path)
+
+
+def parse_inventory(source: Source, path: str) -> Inventory:
+    """A text that has been read from `path`: relative paths in it begin there. Raises ConfigError."""
     top = source.mapping(source.root(), "", TOP)
     folder = Folder(source, Path(os.path.abspath(path)).parent)
     ssh = read_ssh(folder, top.get("ssh"))
@@ -104,6 +110,7 @@ def read_inventory(path: str) -> Inventory:
         source.boolean(top.get("allow_write"), "allow_write") is not False,
         _health(source, top.get("health")),
         tuple(source.warnings),
+        source.content,
     )
     source.check()
     return inventory

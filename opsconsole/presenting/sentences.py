@@ -17,77 +17,86 @@ def _by(by: o.By) -> str:
     return f"{by.actor}: {by.reason}" if by.reason else by.actor
 
 
+def _submitted(e: o.WorkloadSubmitted) -> str:
+    w = e.workload
+    promised = f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated"
+    return f"{w.id} submitted to {w.budget}: {count(w.gpus, 'GPU')}, {promised}, by {w.owner or 'nobody'}"
+
+
+def _seen(e: o.HostSeen) -> str:
+    notes = [count(e.unfit.bit_count(), "unfit GPU")] * bool(e.unfit) + ["foreign processes"] * bool(e.foreign)
+    return f"{e.host} answers (boot {e.boot_id[:8]})" + (f": {', '.join(notes)}" if notes else "")
+
+
+def _exited(e: o.MemberExited) -> str:
+    how = f"exit status {e.exit_code}" if e.exit_code is not None else e.signal or "nobody knows how"
+    return f"{e.run} ended on {e.host}: {how}{', after a stop' if e.signalled else ''}"
+
+
+SENTENCES: dict[type, str | Callable[[Any], str]] = {
+    # what people asked for
+    o.InventoryLoaded: lambda e: f"inventory read: {count(len(e.hosts), 'host')}, {count(len(e.budgets), 'budget')}",
+    o.WorkloadSubmitted: _submitted,
+    o.CancelRequested: "{e.workload} cancelled by {by}",
+    o.RequeueRequested: lambda e: (
+        f"requeue of {e.workload} asked for by {_by(e.by)}{', overriding its guarantee' if e.override else ''}"
+    ),
+    o.HoldRequested: "{e.workload} held by {by}",
+    o.ReleaseRequested: "{e.workload} released by {by}",
+    o.WorkloadMoved: "{e.workload} changed by {by}",
+    o.CordonRequested: "{e.host} cordoned by {by}",
+    o.DrainRequested: "drain ({e.mode}) of {e.host} asked for by {by}",
+    o.UndrainRequested: "{e.host} returned to service by {by}",
+    o.HostAdvanced: "{e.host} is {e.to}: {by}",
+    o.HostDeclared: "{e.host} declared {e.what} by {by}",
+    o.BreakerReset: "breaker reset by {by}",
+    # what hosts and runs said
+    o.HostSeen: _seen,
+    o.HostStale: "readings of {e.host} are too old",
+    o.HostUnreachable: "{e.host} cannot be reached: {e.why}",
+    o.HostFenced: "{e.host} was powered off",
+    o.AutoDrainProposed: "health proposes to drain {e.host}: {e.reason}",
+    o.MemberStarted: "{e.run} runs on {e.host}",
+    o.MemberExited: _exited,
+    o.MemberReleased: "{e.run} gave its GPUs on {e.host} back",
+    o.MemberNeverStarted: "{e.run} did not start on {e.host}: {e.why}",
+    # what was decided
+    d.Placed: "{e.run} placed on {on}",
+    d.Claimed: lambda e: f"{_hosts(e.members)} held for {e.workload}, which waits for {', '.join(e.waits_for)}",
+    d.StopDecided: "{e.run} stops ({e.cause}): {e.reason}",
+    d.HostMoved: lambda e: f"{e.host} is {e.to.replace('_', ' ')}: {e.reason}",
+    d.HostLost: "{e.host} is lost: unreachable for too long",
+    d.MemberLeaked: "{e.run} still holds GPUs of {e.host} after SIGKILL: out of service",
+    d.StrayFound: "{e.run} runs on {e.host}, though nobody placed it there",
+    d.WorkloadHeld: "{e.workload} held: {e.reason}",
+    d.BreakerTripped: "breaker: {e.what} waits for an operator: {e.reason}",
+    d.PassDone: lambda e: f"planned{f'; max_blast alone keeps {len(e.blocked)} waiting' if e.blocked else ''}",
+}
+HARDWARE = (
+    o.HostSeen,
+    o.HostStale,
+    o.HostUnreachable,
+    o.HostFenced,
+    o.AutoDrainProposed,
+    d.HostLost,
+    d.MemberLeaked,
+    d.StrayFound,
+)
+RUN = (o.MemberStarted, o.MemberExited, o.MemberReleased, o.MemberNeverStarted)
+
+
+def _hosts(members: tuple[d.Member, ...]) -> str:
+    return ", ".join(f"{m.host}:{m.gpus}" for m in members)
+
+
 def sentence(event: Any) -> str:
-    """One line, cleaned."""
-    return clean(_sentence(event))
-
-
-def _sentence(event: Any) -> str:  # noqa: C901 - one line for each kind of event
-    match event:
-        case o.WorkloadSubmitted(w):
-            return f"{w.id} submitted to {w.budget}: {w.gpus} GPUs, min runtime {span(w.min_runtime_ms)}, by {w.owner}"
-        case o.CancelRequested(wid, by):
-            return f"{wid} cancelled by {_by(by)}"
-        case o.RequeueRequested(wid, by, override):
-            return f"requeue of {wid} asked for by {_by(by)}{', overriding its guarantee' if override else ''}"
-        case o.HoldRequested(wid, by):
-            return f"{wid} held by {_by(by)}"
-        case o.ReleaseRequested(wid, by):
-            return f"{wid} released by {_by(by)}"
-        case o.WorkloadMoved(wid, by):
-            return f"{wid} changed by {_by(by)}"
-        case o.CordonRequested(host, by):
-            return f"{host} cordoned by {_by(by)}"
-        case o.DrainRequested(_, host, by, mode):
-            return f"drain ({mode}) of {host} asked for by {_by(by)}"
-        case o.UndrainRequested(host, by):
-            return f"{host} returned to service by {_by(by)}"
-        case o.HostAdvanced(host, to, by):
-            return f"{host} is {to}: {_by(by)}"
-        case o.HostDeclared(host, what, by):
-            return f"{host} declared {what} by {_by(by)}"
-        case o.BreakerReset(by):
-            return f"breaker reset by {_by(by)}"
-        case o.HostSeen(host, boot, _, foreign, unfit):
-            notes = [f"{unfit.bit_count()} unfit GPUs"] * bool(unfit) + ["foreign processes"] * bool(foreign)
-            return f"{host} answers (boot {boot[:8]}){': ' + ', '.join(notes) if notes else ''}"
-        case o.HostStale(host):
-            return f"readings of {host} are too old"
-        case o.HostUnreachable(host, why):
-            return f"{host} cannot be reached: {why}"
-        case o.HostFenced(host):
-            return f"{host} was powered off"
-        case o.AutoDrainProposed(_, host, reason):
-            return f"health proposes to drain {host}: {reason}"
-        case o.MemberStarted(run, host):
-            return f"{run} runs on {host}"
-        case o.MemberExited(run, host, code, signal, signalled):
-            how = f"exit status {code}" if code is not None else signal if signal else "nobody knows how"
-            return f"{run} ended on {host}: {how}{', after a stop' if signalled else ''}"
-        case o.MemberReleased(run, host):
-            return f"{run} gave its GPUs on {host} back"
-        case o.MemberNeverStarted(run, host, why):
-            return f"{run} did not start on {host}: {why}"
-        case d.Placed(_, run, members):
-            return f"{run} placed on {_hosts(members)}"
-        case d.Claimed(wid, members, waits_for):
-            return f"{_hosts(members)} held for {wid}, which waits for {', '.join(waits_for)}"
-        case d.StopDecided(run, cause, reason):
-            return f"{run} stops ({cause}): {reason}"
-        case d.HostMoved(host, to, reason):
-            return f"{host} is {to.replace('_', ' ')}: {reason}"
-        case d.HostLost(host):
-            return f"{host} is lost: unreachable for too long"
-        case d.MemberLeaked(run, host):
-            return f"{run} still holds GPUs of {host} after SIGKILL: out of service"
-        case d.WorkloadHeld(wid, reason):
-            return f"{wid} held: {reason}"
-        case d.BreakerTripped(what, reason):
-            return f"breaker: {what} waits for an operator: {reason}"
-    return type(event).__name__
-
-
-HARDWARE = ("HostSeen", "HostStale", "HostUnreachable", "HostFenced", "HostLost", "MemberLeaked", "AutoDrainProposed")
+    """One line, cleaned. The kind's name where it has no sentence."""
+    says = SENTENCES.get(type(event), type(event).__name__)
+    if callable(says):
+        return clean(says(event))
+    parts = {"by": _by(event.by)} if hasattr(event, "by") else {}
+    on = {"on": _hosts(event.members)} if hasattr(event, "members") else {}
+    return clean(says.format(e=event, **parts, **on))
 
 
 def source_of(event: Any) -> str:

@@ -19,6 +19,7 @@ from scheduler_core.observations import (
     HostAdvanced,
     HostDeclared,
     ReleaseRequested,
+    ReloadRequested,
     RequeueRequested,
     UndrainRequested,
     WorkloadMoved,
@@ -38,6 +39,7 @@ REQUESTS = (
     UndrainRequested,
     HostAdvanced,
     HostDeclared,
+    ReloadRequested,
     BreakerReset,
     AutoDrainProposed,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opsconsole.config.errors import ConfigError
-from opsconsole.config.inventory import check_file, find_inventory, read_inventory
+from opsconsole.config.inventory import find_inventory, read_inventory
 from opsconsole.config.knobs import KNOBS, LATER
 from scheduler_core.policy import Policy
 from scheduler_core.units import HOUR, WEIGHT
@@ -19,7 +19,7 @@ def said(tmp_path: Path, text: str) -> str:
 
 
 def test_the_example_at_the_top_is_good() -> None:
-    assert check_file(str(Path(__file__).parents[2] / "inventory.yaml")).clusters
+    assert read_inventory(str(Path(__file__).parents[2] / "inventory.yaml")).clusters
 
 
 def test_hosts_become_hosts_of_the_core(tmp_path: Path) -> None:
