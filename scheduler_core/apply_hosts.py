@@ -169,8 +169,9 @@ def lost(state: ClusterState, record: HostRecord) -> None:
 
 
 def fenced(state: ClusterState, event: HostFenced) -> None:
+    """Only while it is as lost as when the fence was sent: what answers again says itself what lives there."""
     record = state.hosts.get(event.host)
-    if record is not None:
+    if record is not None and record.reach is Reach.LOST and event.command == record.fence_id:
         bury_all(state, record, "the host was powered off")
 
 

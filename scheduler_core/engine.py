@@ -178,7 +178,7 @@ class Engine:
     def _fences(self, host: HostRecord) -> Iterator[FenceHost]:
         """Where the inventory has a fence, a lost host with runs is powered off, so that they are known dead."""
         if host.host.fence and host.reach is Reach.LOST and host.runs:
-            yield FenceHost(CommandId(f"{host.host.name}/fence/{host.reach_since}"), host.host.name)
+            yield FenceHost(host.fence_id, host.host.name)
 
     def outstanding(self, host: HostName | None = None) -> tuple[Command, ...]:
         """Every command without an outcome, with the ids of its first issue. Look at the host before sending one

@@ -11,7 +11,7 @@ from typing import Literal
 
 from scheduler_core.budget import Budget
 from scheduler_core.fleet import Host
-from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.policy import Policy
 from scheduler_core.workload import Workload
 
@@ -190,9 +190,13 @@ class HostUnreachable:
 
 @dataclass(frozen=True, slots=True)
 class HostFenced:
-    """The inventory's fence command confirmed the power-off: whatever ran there is dead."""
+    """The inventory's fence command confirmed the power-off: whatever ran there is dead.
+
+    `command` is the FenceHost that it answers: a confirmation that comes late, when the host is back, proves nothing.
+    """
 
     host: HostName
+    command: CommandId
 
 
 @dataclass(frozen=True, slots=True)

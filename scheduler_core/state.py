@@ -14,7 +14,7 @@ from scheduler_core.budget import BudgetTree
 from scheduler_core.decisions import Member, StopDecided
 from scheduler_core.errors import UnknownIdError
 from scheduler_core.fleet import Host, HostState, Reach
-from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.index import Index
 from scheduler_core.observations import AutoDrainProposed, By
 from scheduler_core.policy import Policy
@@ -150,6 +150,11 @@ class HostRecord:
     runs: list[RunId] = field(default_factory=list)
     buried: list[RunId] = field(default_factory=list)  # dead by somebody's word; the host has not confirmed it
     strays: list[RunId] = field(default_factory=list)  # of those, seen alive after all: they are stopped
+
+    @property
+    def fence_id(self) -> CommandId:
+        """Of the power-off that follows from the loss of this host (rule 27)."""
+        return CommandId(f"{self.host.name}/fence/{self.reach_since}")
 
     @property
     def places(self) -> bool:

@@ -8,14 +8,33 @@ from random import Random
 from scheduler_core.budget import Budget
 from scheduler_core.fleet import Host
 from scheduler_core.ids import ROOT, BudgetId, HostName, WorkloadId
-from scheduler_core.units import HOUR, MINUTE, WEIGHT
+from scheduler_core.policy import Policy
+from scheduler_core.units import HOUR, MINUTE, PPM, WEIGHT
 from scheduler_core.workload import Launch, OnPreempt, Workload
 
 
 def random_fleet(draw: Random) -> tuple[Host, ...]:
-    """Two to six hosts, alike or not."""
+    """Two to six hosts, alike or not; some can be powered off from afar."""
     sizes = draw.choice(((8,), (8,), (4, 8), (2, 4)))
-    return tuple(Host(HostName(f"h{n}"), draw.choice(sizes)) for n in range(draw.randrange(2, 7)))
+    fences = draw.random() < 0.3
+    return tuple(
+        Host(HostName(f"h{n}"), draw.choice(sizes), (("disk", draw.choice(("nvme", "hdd"))),), fences)
+        for n in range(draw.randrange(2, 7))
+    )
+
+
+def random_policy(draw: Random) -> Policy:
+    """Mostly the defaults, with a short window, and hosts that are lost soon."""
+    return Policy(
+        lookback_ms=12 * HOUR,
+        lost_after_ms=2 * MINUTE,
+        count_commitments=draw.random() < 0.8,
+        pack=draw.choice(("aligned", "tight")),
+        preemption_margin_ppm=draw.choice((0, PPM // 20, PPM // 20)),
+        max_blast_ppm=draw.choice((PPM, 2 * PPM, 2 * PPM)),
+        breaker_gpus=draw.choice((8, 64)),
+        breaker_hosts=draw.choice((1, 2)),
+    )
 
 
 def random_tree(draw: Random) -> tuple[Budget, ...]:
@@ -60,6 +79,7 @@ def random_workload(
         priority=draw.choice((0, 0, 1)),
         hosts=hosts,
         gpus_per_host=per_host,
+        needs=draw.choice(((), (), (), (("disk", "nvme"),))),
         resumable=draw.random() < 0.7,
         on_preempt=draw.choice(list(OnPreempt)),
         time_limit_ms=draw.choice((None, None, 20 * MINUTE)),

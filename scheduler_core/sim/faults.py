@@ -68,9 +68,7 @@ def _cut(world: World, host: SimHost, draw: Random) -> list[Observation]:
 def _reboot(world: World, host: SimHost, draw: Random) -> list[Observation]:
     """All processes end with the kernel; the host is back at once, or is still out of reach."""
     before: list[Observation] = [HostUnreachable(host.name, "connection reset")] if host.reachable else []
-    world.cut(host)
-    host.boot += 1
-    host.processes.clear()
+    world.reboot(host)
     return before + (world.reconnect(host.name) if draw.random() < 0.7 else [])
 
 

@@ -5,13 +5,15 @@ A failure is its seed: the message names seed and step, and the same call fails 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from scheduler_core.budget import BudgetTree
 from scheduler_core.engine import Engine, Step
 from scheduler_core.errors import InvariantBroken
-from scheduler_core.ids import BudgetId, DrainId, HostName
+from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.invariants import require
 from scheduler_core.observations import (
     AutoDrainProposed,
@@ -21,7 +23,10 @@ from scheduler_core.observations import (
     CordonRequested,
     DrainRequested,
     HoldRequested,
+    HostAdvanced,
     HostDeclared,
+    HostStale,
+    HostUnreachable,
     InventoryLoaded,
     Observation,
     ReleaseRequested,
@@ -30,8 +35,7 @@ from scheduler_core.observations import (
     WorkloadMoved,
     WorkloadSubmitted,
 )
-from scheduler_core.policy import Policy
-from scheduler_core.sim.arrivals import edited, random_fleet, random_tree, random_workload
+from scheduler_core.sim.arrivals import edited, random_fleet, random_policy, random_tree, random_workload
 from scheduler_core.sim.faults import USUAL, Faults, misfortune
 from scheduler_core.sim.world import World
 from scheduler_core.units import HOUR, MINUTE, SECOND
@@ -56,9 +60,7 @@ class Scenario:
 
     seed: int
     faults: Faults = field(default_factory=Faults)
-    policy: Policy = field(default_factory=lambda: Policy(lookback_ms=12 * HOUR, lost_after_ms=2 * MINUTE))
     ticks: list[Tick] = field(default_factory=list)
-
     witness: Witness = field(default_factory=Witness)
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class Scenario:
         self.now = START
         self.submitted = 0
         self.tree = random_tree(self.draw)
+        self.policy = random_policy(self.draw)
         self.step([InventoryLoaded(self.policy, self.tree, self.fleet)])
         self.step([self.world.seen(h.name) for h in self.fleet])
 
@@ -91,10 +94,16 @@ class Scenario:
         observations += misfortune(self.world)
         observations += self.people()
         if self.draw.randrange(20) == 0 and observations:
-            observations.append(self.draw.choice(observations))  # a fact that arrives twice
+            self._repeat(observations)
         self.step(observations)
         if self.draw.randrange(10) == 0:
             self.look_again()
+
+    def _repeat(self, observations: list[Observation]) -> None:
+        """A fact arrives twice, the second time late; but what the console sees of its own links comes in order."""
+        fact = self.draw.choice(observations)
+        at_once = isinstance(fact, HostStale | HostUnreachable)
+        observations.insert(observations.index(fact) if at_once else len(observations), fact)
 
     def _next_instant(self) -> int:
         """Sometimes exactly when the engine wants to be woken, else whenever."""
@@ -104,11 +113,11 @@ class Scenario:
         return self.now + self.draw.choice((0, 100, SECOND, 5 * SECOND, 30 * SECOND, 3 * MINUTE))
 
     def step(self, observations: list[Observation]) -> None:
+        self.world.judge.heard(observations)
         step = self.engine.step(self.now, observations)
         self.ticks.append(Tick(self.now, observations, step))
         require(self.engine.state, self.witness)
-        for command in step.commands:
-            self.world.send(command)
+        self.world.take(step)
 
     def look_again(self) -> None:
         """What the shell does with commands that have no outcome: look at the host, then send."""
@@ -125,85 +134,107 @@ class Scenario:
     # -- people ----------------------------------------------------------------------------------------------------
 
     def people(self) -> list[Observation]:
-        """One thing that somebody asks for, often a submission."""
-        roll = self.draw.randrange(100)
-        if roll < 45:
-            return [self.workload()]
-        if roll < 60:
-            return self._on_host(roll)
-        if roll < 70:
-            return self._on_workload(roll)
-        if roll < 72:
-            self.tree = edited(self.draw, self.tree)
-            return [self._inventory()]
-        return [BreakerReset(OPERATOR)] if roll < 73 else []
-
-    def _inventory(self) -> InventoryLoaded:
-        """Now and then a host has left it."""
-        fleet = self.fleet[:-1] if self.draw.randrange(4) == 0 else self.fleet
-        return InventoryLoaded(self.policy, self.tree, fleet)
-
-    def workload(self) -> WorkloadSubmitted:
-        self.submitted += 1
-        found = random_workload(self.draw, self.submitted, self.now, self.leaves, self.fleet)
-        self.world.limits[found.id] = found.time_limit_ms
-        return WorkloadSubmitted(found)
-
-    def _on_host(self, roll: int) -> list[Observation]:
-        host = self.draw.choice(self.fleet).name
-        if roll < 49:
-            return [UndrainRequested(host, OPERATOR)]
-        if roll < 52:
-            return [CordonRequested(host, OPERATOR)]
-        if roll < 54:
-            silent = [h.name for h in self.world.hosts.values() if not h.reachable]
-            return self._bury(self.draw.choice(silent)) if silent else []
-        name = DrainId(f"d{len(self.ticks)}")
-        if roll < 55:
-            return [AutoDrainProposed(name, host, "XID 79", self.draw.random() < 0.5)]
-        mode = self.draw.choice(("contract", "contract", "finish", "now"))
-        if mode == "now":
-            self._excuse(host)
-        deadline = self.now + 10 * MINUTE if mode == "finish" else None
-        return [DrainRequested(name, host, OPERATOR, mode, deadline)]  # type: ignore[arg-type]
-
-    def _bury(self, name: HostName) -> list[Observation]:
-        """An operator declares a silent host dead, and is sometimes wrong: then its processes live on, disowned."""
-        host, known = self.world.hosts[name], self.engine.state.hosts.get(name)
-        if known is None:
+        """One thing that somebody asks for, often a submission, or nothing."""
+        if self.draw.randrange(100) >= 75:
             return []
+        (ask,) = self.draw.choices(list(ASKS), weights=list(ASKS.values()))
+        return ask(self)
+
+    def _submit(self) -> list[Observation]:
+        self.submitted += 1
+        return [WorkloadSubmitted(random_workload(self.draw, self.submitted, self.now, self.leaves, self.fleet))]
+
+    def _inventory(self) -> list[Observation]:
+        """Somebody edits a weight, a cap or the knobs; now and then a host has left, or is back."""
+        self.tree = edited(self.draw, self.tree)
+        if self.draw.randrange(4) == 0:
+            self.policy = random_policy(self.draw)
+        fleet = self.fleet[:-1] if self.draw.randrange(4) == 0 else self.fleet
+        return [InventoryLoaded(self.policy, self.tree, fleet)]
+
+    def _reset(self) -> list[Observation]:
+        return [BreakerReset(OPERATOR)]
+
+    # -- of hosts --------------------------------------------------------------------------------------------------
+
+    def _host(self) -> HostName:
+        return self.draw.choice(self.fleet).name
+
+    def _cordon(self) -> list[Observation]:
+        return [CordonRequested(self._host(), OPERATOR)]
+
+    def _undrain(self) -> list[Observation]:
+        return [UndrainRequested(self._host(), OPERATOR)]
+
+    def _drain(self) -> list[Observation]:
+        mode: Any = self.draw.choice(("contract", "contract", "finish", "now"))
+        deadline = self.now + 10 * MINUTE if mode == "finish" else None
+        return [DrainRequested(DrainId(f"d{len(self.ticks)}"), self._host(), OPERATOR, mode, deadline)]
+
+    def _propose(self) -> list[Observation]:
+        return [AutoDrainProposed(DrainId(f"a{len(self.ticks)}"), self._host(), "XID 79", self.draw.random() < 0.5)]
+
+    def _repair(self) -> list[Observation]:
+        to: Any = self.draw.choice(("repairing", "verifying", "verify_failed"))
+        return [HostAdvanced(self._host(), to, OPERATOR)]
+
+    def _declare_empty(self) -> list[Observation]:
+        return [HostDeclared(self._host(), "empty", OPERATOR)]
+
+    def _declare_dead(self) -> list[Observation]:
+        """An operator declares a silent host dead, and is sometimes wrong: then its processes live on, disowned."""
+        silent = [h for h in self.world.hosts.values() if not h.reachable]
+        if not silent:
+            return []
+        host = self.draw.choice(silent)
         if self.draw.random() < 0.5:
-            host.processes.clear()
-            host.boot += 1
-        for run in known.runs:
+            self.world.reboot(host)
+        known = self.engine.state.hosts.get(host.name)
+        for run in known.runs if known is not None else ():
             host.burnt[run] = None  # what was on its way does not start
         for process in host.processes.values():
-            process.disowned = True
-        return [HostDeclared(name, "dead", OPERATOR)]
+            process.disowned = process.disowned or known is not None
+        return [HostDeclared(host.name, "dead", OPERATOR)]
 
-    def _excuse(self, host: HostName) -> None:
-        known = self.engine.state.hosts.get(host)
-        for run in known.runs if known is not None else ():
-            self.world.excused[run] = None
+    # -- of workloads ----------------------------------------------------------------------------------------------
 
-    def _on_workload(self, roll: int) -> list[Observation]:
-        known = sorted(self.engine.state.workloads)
-        if not known:
-            return []
-        wid = self.draw.choice(known)
-        record = self.engine.state.workloads[wid]
-        if roll < 63:
-            return [CancelRequested(wid, OPERATOR)]
-        if roll < 66:
-            override = self.draw.random() < 0.3
-            if override and record.run is not None:
-                self.world.excused[record.run] = None
-            return [RequeueRequested(wid, OPERATOR, override)]
-        if roll < 68:
-            return [HoldRequested(wid, OPERATOR)]
-        if roll < 69:
-            return [WorkloadMoved(wid, OPERATOR, self.draw.choice(self.leaves))]
-        return [ReleaseRequested(wid, OPERATOR)]
+    def _workload(self) -> WorkloadId:
+        return self.draw.choice(sorted(self.engine.state.workloads) or [WorkloadId("w0")])
+
+    def _cancel(self) -> list[Observation]:
+        return [CancelRequested(self._workload(), OPERATOR)]
+
+    def _requeue(self) -> list[Observation]:
+        return [RequeueRequested(self._workload(), OPERATOR, override=self.draw.random() < 0.3)]
+
+    def _hold(self) -> list[Observation]:
+        return [HoldRequested(self._workload(), OPERATOR)]
+
+    def _release(self) -> list[Observation]:
+        return [ReleaseRequested(self._workload(), OPERATOR)]
+
+    def _move(self) -> list[Observation]:
+        budget, priority = self.draw.choice((None, self.draw.choice(self.leaves))), self.draw.choice((None, 0, 1))
+        return [WorkloadMoved(self._workload(), OPERATOR, budget, priority)]
+
+
+ASKS: dict[Callable[[Scenario], list[Observation]], int] = {
+    Scenario._submit: 45,
+    Scenario._inventory: 2,
+    Scenario._reset: 1,
+    Scenario._cordon: 3,
+    Scenario._undrain: 5,
+    Scenario._drain: 5,
+    Scenario._propose: 1,
+    Scenario._repair: 2,
+    Scenario._declare_empty: 1,
+    Scenario._declare_dead: 2,
+    Scenario._cancel: 3,
+    Scenario._requeue: 3,
+    Scenario._hold: 2,
+    Scenario._release: 1,
+    Scenario._move: 2,
+}
 
 
 def run(seed: int, steps: int, faults: Faults = USUAL) -> Scenario:

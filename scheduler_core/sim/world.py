@@ -1,8 +1,7 @@
-"""A fleet that answers commands, with delays and faults drawn from one seed. It keeps its own truth, and checks by it.
+"""A fleet that answers commands, with delays and faults drawn from one seed. It keeps its own truth.
 
-Hosts start tokens at most once, stop by rule 13, lose their network, reboot, hang, and hold GPUs too long. What the
-engine may never do is checked here, against what really happened: two live attempts of a workload, two processes on one
-GPU, or an early stop of a protected run.
+Hosts start tokens at most once, stop by rule 13, lose their network, reboot, hang, and hold GPUs too long. A judge
+looks at what the engine does by what really happened here.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from scheduler_core.commands import Command, StartMember, StopMember
-from scheduler_core.errors import InvariantBroken
-from scheduler_core.ids import HostName, RunId, WorkloadId
+from scheduler_core.commands import Command, FenceHost, StartMember, StopMember
+from scheduler_core.engine import Step
+from scheduler_core.ids import CommandId, HostName, RunId, WorkloadId
 from scheduler_core.observations import (
+    HostFenced,
     HostSeen,
+    HostUnreachable,
     MemberExited,
     MemberNeverStarted,
     MemberReleased,
@@ -23,6 +24,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.sim.clock import Agenda
 from scheduler_core.sim.faults import USUAL, Faults
+from scheduler_core.sim.judge import Judge
 from scheduler_core.units import HOUR, MINUTE, SECOND
 
 KEPT_MS = 2 * HOUR  # so long a host tells of runs that are over
@@ -54,6 +56,7 @@ class SimHost:
     lag_until: int = 0
     unfit: int = 0
     foreign: int = 0
+    fence: CommandId | None = None  # the last power-off asked for
     late: list[Observation] = field(default_factory=list)
     processes: dict[RunId, Process] = field(default_factory=dict)
     burnt: dict[RunId, None] = field(default_factory=dict)
@@ -75,34 +78,33 @@ class World:
         self.faults = faults
         self.now = 0
         self.agenda = Agenda()
-        self.limits: dict[WorkloadId, int | None] = {}  # time limits, which hosts enforce themselves
-        self.excused: dict[RunId, None] = {}  # runs that may be stopped early: their owner or an operator said so
+        self.judge = Judge(self)
         self._reports: list[Observation] = []
 
     # -- commands --------------------------------------------------------------------------------------------------
 
+    def take(self, step: Step) -> None:
+        """What the engine decided is judged, what it asks for is sent."""
+        self.judge.decided(step)
+        for command in step.commands:
+            self.send(command)
+
     def send(self, command: Command) -> None:
         """A command may be lost on the way; the engine finds out by looking again."""
-        if not isinstance(command, StartMember | StopMember):
-            return
         host = self.hosts[command.host]
+        if isinstance(command, FenceHost):
+            host.fence = command.id
+            self.agenda.push(self.now + self.draw.randrange(SECOND, MINUTE), "fence", host.name, self.nobody)
+            return
+        if isinstance(command, StopMember):
+            self.judge.sent(host, command)
         if not host.reachable or self._chance(self.faults.lose_command):
             return
         at = self.now + self.draw.randrange(50, 3 * SECOND)
         if isinstance(command, StartMember):
             host.slots[command.run] = command.slots
-            self.agenda.push(at, "start", command.host, command.run, host.link)
-        else:
-            self._check_contract(host, command)
-            self.agenda.push(at, "stop", command.host, command.run, host.link)
-
-    def _check_contract(self, host: SimHost, command: StopMember) -> None:
-        """A stop that the machine decided may not come before the minimum, by the world's own clock."""
-        process = host.processes.get(command.run)
-        if process is None or command.run in self.excused or command.min_ran_ms == 0:
-            return
-        if process.alive and self.now - process.began_at < command.min_ran_ms:
-            raise InvariantBroken(f"{command.run} is stopped after {self.now - process.began_at} ms: {command.reason}")
+        kind = "start" if isinstance(command, StartMember) else "stop"
+        self.agenda.push(at, kind, command.host, command.run, host.link)
 
     def _chance(self, per_thousand: int) -> bool:
         return self.draw.randrange(1000) < per_thousand
@@ -147,7 +149,7 @@ class World:
             return
         workload = WorkloadId(run.rpartition("~")[0])
         process = Process(run, workload, host.slots[run], self.now)
-        self._check_alone(host, process)
+        self.judge.start(host, process)
         host.processes[run] = process
         self._report(host, MemberStarted(run, host.name))
         self._plan_end(host, process)
@@ -156,21 +158,11 @@ class World:
         """How long it would run, and how it ends by itself: well, badly, or so that nobody knows."""
         runtime = self.draw.choice((0, self.draw.randrange(5 * SECOND), self.draw.randrange(40 * MINUTE)))
         process.exit_code = None if self._chance(self.faults.vanish) else int(self._chance(self.faults.fail_run))
-        limit = self.limits.get(process.workload)
+        declared = self.judge.declared.get(process.workload)
+        limit = declared.time_limit_ms if declared is not None else None
         if limit is not None and runtime > limit:
             self.agenda.push(self.now + limit, "stop", host.name, process.run)
         self.agenda.push(self.now + runtime, "exit", host.name, process.run)
-
-    def _check_alone(self, host: SimHost, new: Process) -> None:
-        """The world's truth: one live attempt of a workload, one process on a GPU."""
-        for other in self.hosts.values():
-            for process in other.processes.values():
-                same = process.workload == new.workload and process.run != new.run
-                if process.alive and same and not process.disowned:
-                    raise InvariantBroken(f"{new.run} starts while {process.run} lives on {other.name}")
-        for process in host.processes.values():
-            if process.holding and process.slots & new.slots:
-                raise InvariantBroken(f"{new.run} starts on GPUs of {host.name} that {process.run} still holds")
 
     def _stop(self, host: SimHost, run: RunId) -> None:
         process = host.processes.get(run)
@@ -200,6 +192,17 @@ class World:
             if not host.stale:
                 self._report(host, self.seen(host.name))
 
+    def _fence(self, host: SimHost, run: RunId) -> None:
+        """Powered off, which whoever is connected notices; confirmed later, when the host may be back."""
+        if host.reachable:
+            self._reports.append(HostUnreachable(host.name, "no route"))
+        self.reboot(host)
+        self.agenda.push(self.now + self.draw.randrange(5 * MINUTE), "fenced", host.name, self.nobody)
+
+    def _fenced(self, host: SimHost, run: RunId) -> None:
+        if host.fence is not None:
+            self._reports.append(HostFenced(host.name, host.fence))
+
     # -- what the console sees of hosts ----------------------------------------------------------------------------
 
     def cut(self, host: SimHost) -> None:
@@ -207,6 +210,12 @@ class World:
         host.reachable, host.stale, host.lag_until = False, False, 0
         host.link += 1
         host.late.clear()
+
+    def reboot(self, host: SimHost) -> None:
+        """All processes end with the kernel; it comes back under another boot id when somebody connects."""
+        self.cut(host)
+        host.boot += 1
+        host.processes.clear()
 
     def reconnect(self, name: HostName) -> list[Observation]:
         """The host answers again, as the console hears it: first what it knows of runs, then what it is."""
@@ -234,7 +243,7 @@ class World:
 
     def resend(self, command: Command) -> list[Observation]:
         """The shell looks again: what the host does not know is sent again, what it knows is reported."""
-        if not isinstance(command, StartMember | StopMember):
+        if isinstance(command, FenceHost):
             return []
         host = self.hosts[command.host]
         known = command.run in host.burnt

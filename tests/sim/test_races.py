@@ -49,10 +49,10 @@ class Small:
         self.see(*(self.world.seen(h.name) for h in FLEET))
 
     def see(self, *observations: Observation) -> None:
+        self.world.judge.heard(observations)
         step = self.engine.step(self.now, observations)
         require(self.engine.state, self.witness)
-        for command in step.commands:
-            self.world.send(command)
+        self.world.take(step)
 
     def later(self, ms: int, *observations: Observation) -> None:
         self.now += ms

@@ -137,8 +137,24 @@ def test_a_lost_host_with_a_fence_is_powered_off_once_and_its_runs_are_dead_when
     (fence,) = step.commands
     assert isinstance(fence, FenceHost) and fence.host == host
     assert c.engine.outstanding(host)[-1] == fence
-    placed = of_kind(c.see(HostFenced(host)), Placed) or of_kind(c.later(MINUTE), Placed)
+    placed = of_kind(c.see(HostFenced(host, fence.id)), Placed) or of_kind(c.later(MINUTE), Placed)
     assert placed and not [x for x in c.engine.outstanding(host) if isinstance(x, FenceHost)]
+
+
+def test_a_power_off_that_is_confirmed_when_the_host_is_back_buries_nobody() -> None:
+    c = Cluster()
+    c.see(InventoryLoaded(c.policy, budgets(c.weights), (Host(H1, 8, fence=True),)))
+    c.running("w", resumable=True)
+    c.see(HostUnreachable(H1, "timed out"))
+    (fence,) = c.later(c.policy.lost_after_ms).commands
+    c.see(c.seen("h1", boot="boot2"))
+    c.later(MINUTE)
+    again = c.run("w")
+    for _ in range(2):
+        c.see(HostFenced(H1, fence.id))
+        assert c.run("w") == again
+        c.see(HostUnreachable(H1, "timed out"))
+        c.later(c.policy.lost_after_ms)
 
 
 def test_a_drain_ends_although_the_only_run_there_never_started() -> None:
