@@ -12,6 +12,7 @@ from scheduler_core.decisions import Placed, StopDecided
 from scheduler_core.engine import Engine
 from scheduler_core.explain import Explainer, HoldKind
 from scheduler_core.fairshare import Standings
+from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.image import from_image, to_image
 from scheduler_core.observations import (
@@ -43,7 +44,7 @@ def restart(c: Cluster) -> None:
     c.engine = Engine(from_image(to_image(c.engine.state)))
 
 
-def fleet(c: Cluster, *names: str) -> tuple[object, ...]:
+def fleet(c: Cluster, *names: str) -> tuple[Host, ...]:
     return tuple(c.host(name).host for name in names)
 
 
@@ -55,12 +56,12 @@ def cancelled(c: Cluster) -> Observation:
 
 
 def budget_removed(c: Cluster) -> Observation:
-    return InventoryLoaded(c.policy, budgets({"b": 1}), fleet(c, "h1", "h2"))  # type: ignore[arg-type]
+    return InventoryLoaded(c.policy, budgets({"b": 1}), fleet(c, "h1", "h2"))
 
 
 def host_removed(c: Cluster) -> Observation:
     gone = next(iter(c.engine.state.runs[c.run("w")].members))
-    return InventoryLoaded(c.policy, budgets(c.weights), fleet(c, *({"h1", "h2"} - {gone})))  # type: ignore[arg-type]
+    return InventoryLoaded(c.policy, budgets(c.weights), fleet(c, *({"h1", "h2"} - {gone})))
 
 
 @pytest.mark.parametrize("gone", [cancelled, budget_removed, host_removed])
@@ -120,7 +121,7 @@ def test_facts_told_again_or_late_charge_once(again: int) -> None:
     c = Cluster()
     c.submit("w", gpus=4)
     run = c.run("w")
-    facts = [MemberStarted(run, H1), MemberExited(run, H1, 0), MemberReleased(run, H1)]
+    facts: list[Observation] = [MemberStarted(run, H1), MemberExited(run, H1, 0), MemberReleased(run, H1)]
     for n, fact in enumerate(facts):
         for _ in range(again):
             c.later(MINUTE, *facts[: n + 1][::-1])
