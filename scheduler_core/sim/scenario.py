@@ -30,6 +30,7 @@ from scheduler_core.observations import (
     InventoryLoaded,
     Observation,
     ReleaseRequested,
+    ReloadRequested,
     RequeueRequested,
     UndrainRequested,
     WorkloadMoved,
@@ -150,7 +151,7 @@ class Scenario:
         if self.draw.randrange(4) == 0:
             self.policy = random_policy(self.draw)
         fleet = self.fleet[:-1] if self.draw.randrange(4) == 0 else self.fleet
-        return [InventoryLoaded(self.policy, self.tree, fleet)]
+        return [ReloadRequested("drill", OPERATOR), InventoryLoaded(self.policy, self.tree, fleet)]
 
     def _reset(self) -> list[Observation]:
         return [BreakerReset(OPERATOR)]

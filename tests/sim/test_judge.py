@@ -11,6 +11,7 @@ from scheduler_core import apply_hosts, drain, engine, planner, timers
 from scheduler_core.contract import guarded_ms
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.errors import InvariantBroken
+from scheduler_core.ids import RunId
 from scheduler_core.lifecycle import HANDLERS
 from scheduler_core.observations import HostFenced, HostSeen, HostUnreachable
 from scheduler_core.sim.scenario import Scenario
@@ -21,7 +22,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def stops_what_has_started(patch: pytest.MonkeyPatch) -> None:
     def always(state: ClusterState, name: str) -> Iterable[StopDecided]:
-        run = state.runs.get(name)  # type: ignore[call-overload]
+        run = state.runs.get(RunId(name))
         return [] if run is None or run.stop else [StopDecided(run.id, StopCause.START_TIMEOUT, "planted")]
 
     patch.setitem(timers._LOOK, "start", always)  # type: ignore[arg-type]
@@ -29,7 +30,7 @@ def stops_what_has_started(patch: pytest.MonkeyPatch) -> None:
 
 def counts_a_limit_from_the_placement(patch: pytest.MonkeyPatch) -> None:
     def early(state: ClusterState, name: str) -> Iterable[StopDecided]:
-        run = state.runs.get(name)  # type: ignore[call-overload]
+        run = state.runs.get(RunId(name))
         return [] if run is None or run.stop else [StopDecided(run.id, StopCause.TIME_LIMIT, "planted")]
 
     patch.setitem(timers._LOOK, "start", early)  # type: ignore[arg-type]
