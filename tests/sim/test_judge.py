@@ -25,7 +25,7 @@ def stops_what_has_started(patch: pytest.MonkeyPatch) -> None:
         run = state.runs.get(RunId(name))
         return [] if run is None or run.stop else [StopDecided(run.id, StopCause.START_TIMEOUT, "planted")]
 
-    patch.setitem(timers._LOOK, "start", always)  # type: ignore[arg-type]
+    patch.setitem(timers._LOOK, "start", always)
 
 
 def counts_a_limit_from_the_placement(patch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def counts_a_limit_from_the_placement(patch: pytest.MonkeyPatch) -> None:
         run = state.runs.get(RunId(name))
         return [] if run is None or run.stop else [StopDecided(run.id, StopCause.TIME_LIMIT, "planted")]
 
-    patch.setitem(timers._LOOK, "start", early)  # type: ignore[arg-type]
+    patch.setitem(timers._LOOK, "start", early)
 
 
 def breaks_gangs_of_hosts_that_are_well(patch: pytest.MonkeyPatch) -> None:
