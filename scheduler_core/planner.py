@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
@@ -38,22 +39,27 @@ def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED) -> PassRes
     return plan.result()
 
 
-def queue_order(state: ClusterState) -> list[WorkloadId]:
-    """All waiting and held workloads in rule 6's order, before any commitment of a pass."""
+def queue_order(state: ClusterState, also: Collection[WorkloadId] = ()) -> list[WorkloadId]:
+    """All waiting and held workloads in rule 6's order, before any commitment of a pass.
+
+    `also`: workloads that run, placed as if they waited.
+    """
     state.index.expire(state.now)
-    allocated, unallocated = _with_held(state)
+    allocated, unallocated = _with_held(state, also)
     standings = Standings(state)
     by_need = TreeCursor(state, allocated, lambda budget: (standings.key(budget), budget))
     by_use = TreeCursor(state, unallocated, lambda budget: unallocated_key(state, budget))
     return [*in_order(state, by_need), *in_order(state, by_use)]
 
 
-def _with_held(state: ClusterState) -> tuple[dict[BudgetId, LeafQueue], dict[BudgetId, LeafQueue]]:
+def _with_held(
+    state: ClusterState, also: Collection[WorkloadId]
+) -> tuple[dict[BudgetId, LeafQueue], dict[BudgetId, LeafQueue]]:
     """Queues for people: the held ones stand where they would stand if released."""
     allocated: dict[BudgetId, LeafQueue] = {}
     unallocated: dict[BudgetId, LeafQueue] = {}
-    for record in state.workloads.values():
-        if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
+    for wid, record in state.workloads.items():
+        if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD) or wid in also:
             queues = allocated if record.workload.allocated else unallocated
             queues.setdefault(record.workload.budget, LeafQueue()).add(record.workload)
     return allocated, unallocated

@@ -23,18 +23,10 @@ from opsconsole.config.ranges import expand
 from opsconsole.config.units import parse_span_ms
 from opsconsole.config.workloads import Site, build_workload, parse_need
 from opsconsole.errors import OpsConsoleError, UsageError
-from opsconsole.presenting.plans import (
-    Plan,
-    plan_cancel,
-    plan_cordon,
-    plan_declare,
-    plan_drain,
-    plan_hold,
-    plan_release,
-    plan_requeue,
-    plan_undrain,
-)
+from opsconsole.presenting.host_plans import plan_cordon, plan_declare, plan_drain, plan_undrain
+from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
+from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue
 from opsconsole.runtime import Runtime
 from scheduler_core.ids import HostName, WorkloadId
 from scheduler_core.observations import By, Observation, WorkloadSubmitted
@@ -47,24 +39,23 @@ WAIT_S = 0.3
 
 
 def drain(args: argparse.Namespace) -> int:
-    """Empties hosts by the contract."""
-    if args.now and args.finish:
-        raise UsageError("--now and --finish exclude each other")
-    finish = _span(args.finish, "--finish") if args.finish else None
-    mode: Any = "now" if args.now else "finish" if finish is not None else "contract"
-    return _act(args, _names(args.hosts), lambda v, names: plan_drain(v, names, mode, finish), _drained)
+    """Empties hosts by the contract, or as --mode says."""
+    if (args.mode == "finish") != bool(args.deadline):
+        raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
+    deadline = _span(args.deadline, "--deadline") if args.deadline else None
+    return act(args, _names(args.hosts), lambda v, names: plan_drain(v, names, args.mode, deadline), _drained)
 
 
 def undrain(args: argparse.Namespace) -> int:
-    return _act(args, _names(args.hosts), plan_undrain)
+    return act(args, _names(args.hosts), plan_undrain)
 
 
 def cordon(args: argparse.Namespace) -> int:
-    return _act(args, _names(args.hosts), plan_cordon)
+    return act(args, _names(args.hosts), plan_cordon)
 
 
 def declare(args: argparse.Namespace) -> int:
-    return _act(args, _names(args.hosts), lambda v, names: plan_declare(v, names, args.what))
+    return act(args, _names(args.hosts), lambda v, names: plan_declare(v, names, args.what))
 
 
 def _names(patterns: Sequence[str]) -> list[str]:
@@ -94,19 +85,19 @@ def _drained(view: ClusterView, names: Sequence[str]) -> str | None:
 
 
 def requeue(args: argparse.Namespace) -> int:
-    return _act(args, args.ids, lambda v, ids: plan_requeue(v, ids, args.now), _left_runs)
+    return act(args, args.ids, lambda v, ids: plan_requeue(v, ids, args.now), _left_runs)
 
 
 def cancel(args: argparse.Namespace) -> int:
-    return _act(args, args.ids, plan_cancel, _ended)
+    return act(args, args.ids, plan_cancel, _ended)
 
 
 def hold(args: argparse.Namespace) -> int:
-    return _act(args, args.ids, plan_hold)
+    return act(args, args.ids, plan_hold)
 
 
 def release(args: argparse.Namespace) -> int:
-    return _act(args, args.ids, plan_release)
+    return act(args, args.ids, plan_release)
 
 
 def _left_runs(view: ClusterView, ids: Sequence[str]) -> str | None:
@@ -124,7 +115,7 @@ def _ended(view: ClusterView, ids: Sequence[str]) -> str | None:
 # -- one way to act -----------------------------------------------------------------------------------------------
 
 
-def _act(
+def act(
     args: argparse.Namespace,
     targets: Sequence[str],
     make: Callable[[ClusterView, Sequence[str]], Plan],
@@ -133,6 +124,8 @@ def _act(
     """Plan, ask, check again, send, and with --wait follow to the true end."""
     runtime, view = look(args)
     plan = make(view, targets)
+    if plan.done:
+        return _report(args, plan, plan.done)
     if plan.refused:
         raise UsageError("\n".join(plan.refused), advice="nothing was done")
     if not args.json:
@@ -149,8 +142,7 @@ def _act(
     by = By(current_user(), args.reason or "")
     asyncio.run(_send(runtime, plan.observations(by)))
     ended = _wait_for(runtime, plan.targets, done) if getattr(args, "wait", False) and done else "requested"
-    _report(args, plan, ended)
-    return 0
+    return _report(args, plan, ended)
 
 
 def show_plan(plan: Plan) -> None:
@@ -202,11 +194,12 @@ def _wait_for(
     return ended
 
 
-def _report(args: argparse.Namespace, plan: Plan, ended: str) -> None:
+def _report(args: argparse.Namespace, plan: Plan, ended: str) -> int:
     if args.json:
         print(json.dumps({"action": plan.action, "targets": list(plan.targets), "outcome": ended}))
     else:
         print(f"{plan.action}: {', '.join(plan.targets)}: {ended}")
+    return 0
 
 
 # -- submit -------------------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ def _leading(commands: Any) -> None:
     serve.add_argument("--standby", action="store_true", help="lead as soon as nobody else does")
     serve.add_argument("--yes", action="store_true", help="do not ask before the first action")
     serve.add_argument("--dry-run", action="store_true", help="reconcile, show what would happen, change nothing")
+    reload = _command(commands, "reload", "reloading:run", "show what a changed inventory changes, and apply it")
+    _action(reload, wait=False)
     adopt = _command(commands, "adopt", "serve:adopt", "take hosts over from another store, listing their live runs")
     adopt.add_argument("hosts", nargs="*", metavar="HOST", help="default: every host that refuses this store")
     _action(adopt, reason=True, wait=False)
@@ -161,8 +163,16 @@ def _acting_on_workloads(commands: Any) -> None:
 def _acting_on_hosts(commands: Any) -> None:
     drain = _command(commands, "drain", "acting:drain", "empty hosts by the contract")
     drain.add_argument("hosts", nargs="+", metavar="HOST", help="names or ranges, gpu[01-04]")
-    drain.add_argument("--finish", metavar="SPAN", help="let runs end naturally for so long first")
-    drain.add_argument("--now", action="store_true", help="stop protected runs too; says whose guarantee breaks")
+    drain.add_argument(
+        "--mode",
+        choices=("contract", "finish", "now"),
+        default="contract",
+        help="when runs stop: past their min runtime; at their own end until --deadline; or at once, which says whose "
+        "guarantee breaks",
+    )
+    drain.add_argument(
+        "--deadline", metavar="SPAN", help="with --mode finish: 2h; then the drain goes on by the contract"
+    )
     _action(drain, reason=True)
     for name, what in (
         ("undrain", "back to serving: lifts a drain, a cordon or a suspicion"),

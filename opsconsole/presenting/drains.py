@@ -5,19 +5,19 @@ from __future__ import annotations
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.drain import eta
+from scheduler_core.drain import eta, why_unknown
 from scheduler_core.state import DrainRecord
 
 COLUMNS = (
     Column("HOST", 11, by="host", most=24),
-    Column("STATE", 11),
+    Column("STATE", 10),
     Column("MODE", 8, by="mode"),
     Column("RUNS", 4, right=True, by="runs_left"),
     Column("EMPTY BY", 9, right=True, by="empty_by_ms"),
     Column("LEFT", 7, right=True, by="left_s"),
     Column("ASKED", 6, right=True, by="age_s"),
     Column("BY", 10, by="by", from_width=90),
-    Column("REASON", 16, grow=True, by="reason"),
+    Column("WHY", 16, grow=True, by="reason"),
 )
 SHOWN = 200
 
@@ -35,9 +35,8 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
     runs = list(record.runs) if record is not None and not drain.ended else []
     at = eta(state, drain) if record is not None and not drain.ended else None
     left = None if at is None else max(0, at - state.now)
-    word, token = (drain.ended, "dim") if drain.ended else ("draining", "warn")
-    if not drain.ended and at is None:
-        word, token = "BLOCKED", "bad"
+    unknown = "" if drain.ended or at is not None else why_unknown(state, drain)
+    word, token = (drain.ended, "dim") if drain.ended else ("BLOCKED", "bad") if unknown else ("draining", "warn")
     ends = "–" if drain.ended else "unknown" if at is None else day_clock(view.wall(at), view.wall_ms)
     cells = (
         Cell(clean(drain.host, 40)),
@@ -48,7 +47,7 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
         Cell(span(left) if left is not None else "–", "accent" if left else "dim"),
         Cell(span(state.now - drain.requested_at), "dim"),
         Cell(clean(drain.by.actor, 30)),
-        Cell(clean(drain.by.reason, 120)),
+        Cell(clean(f"{unknown}; {drain.by.reason}" if unknown else drain.by.reason), "bad" if unknown else ""),
     )
     data = {
         "drain": drain.id,
@@ -58,6 +57,7 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
         "runs_left": len(runs),
         "runs": runs,
         "empty_by_ms": None if at is None else view.wall(at),
+        "why_unknown": unknown,
         "left_s": None if left is None else left / 1000,
         "age_s": (state.now - drain.requested_at) / 1000,
         "by": drain.by.actor,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from opsconsole.presenting.hosts import problems
-from opsconsole.presenting.text import clean, day_clock, gpu_hours, span
+from opsconsole.presenting.sentences import by_text
+from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.drain import eta
+from scheduler_core.drain import eta, why_unknown
 from scheduler_core.explain import Explainer
 from scheduler_core.fairshare import Standings
+from scheduler_core.fleet import Reach
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
-from scheduler_core.state import Attempt, Run, WorkloadRecord
+from scheduler_core.state import Attempt, HostRecord, Run, WorkloadRecord
 from scheduler_core.workload import WorkloadPhase
 
 
@@ -36,7 +38,7 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
         f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated: free of charge, never protected"
     )
     who = f"{w.name or 'no name'}) of {w.owner or 'nobody'}"
-    lines = [clean(f"{w.id} ({who}, {state.budgets.paths[w.budget]}: {w.gpus} GPUs, {contract}")]
+    lines = [clean(f"{w.id} ({who}, {state.budgets.paths[w.budget]}: {count(w.gpus, 'GPU')}, {contract}")]
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
         hold = Explainer(state).hold(record)
         until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
@@ -50,7 +52,9 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
 
 def _live(view: ClusterView, run: Run) -> list[str]:
     state = view.state
-    hosts = ", ".join(f"{name} ({m.slots.bit_count()} GPUs, {m.phase.value})" for name, m in run.members.items())
+    hosts = ", ".join(
+        f"{name} ({count(m.slots.bit_count(), 'GPU')}, {m.phase.value})" for name, m in run.members.items()
+    )
     lines = [f"{run.id} holds {hosts}."]
     if run.stop is not None:
         lines.append(clean(f"It is being stopped: {run.stop.reason}."))
@@ -105,19 +109,41 @@ def _balance(standings: Standings, budget: BudgetId) -> str:
     return f"{float(standings.charged(budget) / owed):.2f}" if owed else "no share"
 
 
+def _reached(view: ClusterView, record: HostRecord) -> str:
+    """How it is reached, and how old what is known of it is."""
+    facts = view.facts(record.host.name)
+    age = "" if facts.age_s is None else f"the newest readings are {span(int(facts.age_s * 1000))} old"
+    if record.reach in (Reach.FRESH, Reach.STALE):
+        trip = "" if facts.rtt_s is None else f", a question takes {facts.rtt_s * 1000:.0f} ms"
+        return f"It answers{': ' if age else ''}{age}{trip}."
+    why = record.unreachable_why or facts.why or "no reason known"
+    return f"It is {record.reach.value.replace('_', ' ')} ({why}){'; ' if age else ''}{age}."
+
+
+def _runs_until(view: ClusterView, run: Run) -> str:
+    """One run there, and until when nothing stops it."""
+    until = run.protected_until()
+    if not run.protected(view.state.now):
+        return f"{run.id} runs there, interruptible."
+    when = "its minimum, once it has started" if until is None else day_clock(view.wall(until), view.wall_ms)
+    return f"{run.id} runs there, protected until {when}."
+
+
 def explain_host(view: ClusterView, name: HostName) -> list[str]:
     """Its state and by whom, how it is reached, what is wrong, and when a drain ends."""
     record = view.state.hosts[name]
     facts = view.facts(name)
-    by = f", by {record.by.actor}: {record.by.reason}" if record.by else ""
+    by = f", by {by_text(record.by)}" if record.by else ""
     lines = [
-        f"{name} is {record.state.value.replace('_', ' ')}{by}; it is {record.reach.value.replace('_', ' ')}"
-        + (f" ({record.unreachable_why})" if record.unreachable_why else ""),
-        f"{record.held.bit_count()} of {record.host.gpus} GPUs are held, {record.free.bit_count()} are free"
-        + (f", {record.leaked.bit_count()} leaked" if record.leaked else ""),
+        f"{name} is {record.state.value.replace('_', ' ')}{by}.",
+        _reached(view, record),
+        f"{record.held.bit_count()} of {count(record.host.gpus, 'GPU')} held, {record.free.bit_count()} free"
+        + (f", {record.leaked.bit_count()} leaked" if record.leaked else "")
+        + ".",
     ]
+    lines += [_runs_until(view, view.state.runs[run]) for run in record.runs]
     if record.foreign:
-        lines.append(f"Foreign processes are on {record.foreign.bit_count()} of its GPUs.")
+        lines.append(f"Foreign processes are on {count(record.foreign.bit_count(), 'GPU')}.")
     if facts.probe is None:
         lines.append("There are no readings of it: nothing is known of its health.")
     else:
@@ -125,6 +151,7 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
     drain = view.state.drains.get(record.drain) if record.drain else None
     if drain is not None and not drain.ended:
         at = eta(view.state, drain)
-        when = day_clock(view.wall(at), view.wall_ms) if at is not None else "nobody can say when: it cannot be asked"
-        lines.append(f"Its drain by {drain.by.actor} ({drain.by.reason}) ends at the latest: {when}.")
+        when = f"by {day_clock(view.wall(at), view.wall_ms)}" if at is not None else "nobody can say when"
+        why = "" if at is not None else f": {why_unknown(view.state, drain)}"
+        lines.append(f"Its drain was asked for by {by_text(drain.by)}. It is empty {when}{why}.")
     return [clean(line) for line in lines]

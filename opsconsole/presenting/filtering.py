@@ -33,8 +33,9 @@ class Filter:
     def passes(self, row: Row) -> bool:
         return all(test(row) for test in self.tests)
 
-    def rows(self, rows: Sequence[Row]) -> tuple[Row, ...]:
-        return tuple(rows) if not self.tests else tuple(row for row in rows if self.passes(row))
+    def rows(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The same rows where nothing is filtered."""
+        return tuple(row for row in rows if self.passes(row)) if self.tests else rows
 
 
 def parse_filter(text: str, table: TableView) -> Filter:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from opsconsole.presenting.text import clean, day_clock
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.drain import eta
+from scheduler_core.drain import eta, why_unknown
 from scheduler_core.fleet import HostState
 from scheduler_core.ids import HostName, RunId, WorkloadId
 from scheduler_core.workload import WorkloadPhase
@@ -63,11 +63,13 @@ def _outlook(view: ClusterView, action: Followed) -> str:
     for target in action.targets:
         record = view.state.hosts.get(HostName(target))
         drain = view.state.drains.get(record.drain) if record is not None and record.drain else None
-        if drain is not None and not drain.ended:
-            ends.append(eta(view.state, drain))
-    if None in ends:
-        return ", BLOCKED: a host cannot be asked"
-    return f", empty by {day_clock(view.wall(max(e for e in ends if e is not None)), view.wall_ms)}" if ends else ""
+        if drain is None or drain.ended:
+            continue
+        at = eta(view.state, drain)
+        if at is None:
+            return f", BLOCKED: {clean(target, 40)}: {why_unknown(view.state, drain)}"
+        ends.append(at)
+    return f", empty by {day_clock(view.wall(max(ends)), view.wall_ms)}" if ends else ""
 
 
 def _host_is(*states: HostState) -> Callable[[ClusterView, Followed, str], bool]:

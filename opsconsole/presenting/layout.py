@@ -21,19 +21,20 @@ class Placed(NamedTuple):
 def layout(columns: Sequence[Column], width: int, outer: int, wide: bool = False) -> tuple[Placed, ...]:
     """At least the declared widths, of those that show at `outer` cells.
 
-    Room that is left goes to columns that can use some, then to growing ones. `wide` shows every column, whatever the
-    width; what does not fit is reached by moving sideways.
+    Room that is left is shared, a cell in turn, by the growing column and all that can use more; then the growing one
+    takes the rest. `wide` shows every column, whatever the width; what does not fit is reached by moving sideways.
     """
     shown = [(at, column) for at, column in enumerate(columns) if wide or column.from_width <= outer]
     widths = [column.width for _, column in shown]
     spare = width - sum(widths) - GAP * max(0, len(widths) - 1)
-    for n, (_, column) in enumerate(shown):
-        more = max(0, min(spare, column.most - column.width))
-        widths[n] += more
-        spare -= more
-    growing = [n for n, (_, column) in enumerate(shown) if column.grow]
-    if growing and spare > 0:
-        widths[growing[0]] += spare
+    growing = next((n for n, (_, column) in enumerate(shown) if column.grow), None)
+    while spare > 0:
+        takers = [n for n, (_, column) in enumerate(shown) if n == growing or widths[n] < column.most][:spare]
+        if not takers:
+            break
+        for n in takers:
+            widths[n] += 1
+        spare -= len(takers)
     return tuple(Placed(at, column, w) for (at, column), w in zip(shown, widths, strict=True))
 
 

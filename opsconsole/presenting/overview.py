@@ -6,9 +6,9 @@ from opsconsole.presenting.hosts import mark
 from opsconsole.presenting.queue import why_counts
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.summary import queue_line, sums
-from opsconsole.presenting.text import clean, span
+from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.drain import active_drains, eta
+from scheduler_core.drain import active_drains, eta, why_unknown
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import HostName
 from scheduler_core.state import HostRecord
@@ -72,8 +72,8 @@ def _dot(view: ClusterView, record: HostRecord) -> Cell:
 
 def queue_lines(view: ClusterView) -> list[Line]:
     lines: list[Line] = [[Cell(queue_line(view))]]
-    for reason, count in why_counts(view).items():
-        lines.append([Cell(f"{count:5} ", "accent"), Cell(reason.replace("_", " "))])
+    for reason, number in why_counts(view).items():
+        lines.append([Cell(f"{number:5} ", "accent"), Cell(reason.replace("_", " "))])
     return lines
 
 
@@ -101,15 +101,15 @@ def _host_needs(view: ClusterView) -> list[Row]:
     for name, record in state.hosts.items():
         if record.reach in AWAY:
             since = None if record.unreachable_since is None else state.now - record.unreachable_since
-            runs = f", {len(record.runs)} runs unverified" if record.runs else ""
-            why = f"{mark(view, record).text[2:]}{runs}"
+            runs = f"{count(len(record.runs), 'run')} unverified: " if record.runs else ""
+            why = f"{runs}{record.unreachable_why or view.facts(name).why or record.reach.value.replace('_', ' ')}"
             rows.append(_need(f"host:{name}", name, since, why, "bad" if record.runs else "warn"))
         if record.state in OUT:
             reason = record.by.reason if record.by else ""
             why = f"{record.state.value.replace('_', ' ')}: {reason}"
             rows.append(_need(f"host:{name}:state", name, state.now - record.since, why, "bad"))
         if record.leaked:
-            why = f"{record.leaked.bit_count()} GPUs leaked: still held after SIGKILL"
+            why = f"{count(record.leaked.bit_count(), 'GPU')} leaked: still held after SIGKILL"
             rows.append(_need(f"host:{name}:leak", name, None, why, "bad"))
     return rows
 
@@ -118,7 +118,7 @@ def _drain_needs(view: ClusterView) -> list[Row]:
     rows = []
     for drain in active_drains(view.state):
         if eta(view.state, drain) is None:
-            why = f"drain {drain.id} is blocked: the host cannot be asked"
+            why = f"its drain is blocked: {why_unknown(view.state, drain)}"
             rows.append(_need(f"drain:{drain.id}", drain.host, view.state.now - drain.requested_at, why, "bad"))
     return rows
 

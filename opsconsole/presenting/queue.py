@@ -1,8 +1,11 @@
-"""The queue: every waiting workload in order, each with its one reason."""
+"""The queue: every waiting workload in order, each with its one reason. Rows are made when they are looked at."""
 
 from __future__ import annotations
 
-from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from collections import Counter
+from collections.abc import Mapping
+
+from opsconsole.presenting.rows import Cell, Column, LazyRows, Row, TableView
 from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.explain import Explainer, Hold, HoldKind
@@ -10,18 +13,21 @@ from scheduler_core.ids import WorkloadId
 from scheduler_core.planner import queue_order
 from scheduler_core.state import WorkloadRecord
 
-COLUMNS = (
-    Column("POS", 4, right=True, by="position"),
+POSITION = Column("POS", 4, right=True, by="position")
+MOVE = Column("MOVE", 5, right=True, by="move")
+REST = (
     Column("WORKLOAD", 14, by="name", most=30),
     Column("BUDGET", 12, by="budget", most=24),
     Column("OWNER", 8, from_width=90, by="owner", most=12),
     Column("GPUS", 4, right=True, by="gpus"),
     Column("MIN", 6, right=True, by="min_runtime_s"),
     Column("WAITED", 6, right=True, by="waited_s"),
-    Column("WHY", 26, grow=True, by="reason"),
+    Column("WHY", 20, grow=True, by="reason"),
     Column("STARTS BY", 9, right=True, from_width=100, by="until_ms"),
 )
-SHORT = {
+COLUMNS = (POSITION, *REST)
+MOVING = (POSITION, MOVE, *REST)
+TOKENS = {
     HoldKind.PROTECTED: "accent",
     HoldKind.VICTIM_STOPPING: "accent",
     HoldKind.HELD: "warn",
@@ -33,30 +39,32 @@ SHORT = {
 }
 
 
-def queue_rows(view: ClusterView) -> list[tuple[int, WorkloadRecord, Hold]]:
-    """Position, workload and reason of all that wait."""
+def queue_table(view: ClusterView, before: Mapping[str, int] | None = None) -> TableView:
+    """`before`: earlier positions by workload, for a column that tells how far each has moved since."""
+    order = queue_order(view.state)
     explainer = Explainer(view.state)
-    records = (view.state.workloads[wid] for wid in queue_order(view.state))
-    return [(position, record, explainer.hold(record)) for position, record in enumerate(records, start=1)]
+
+    def make(at: int) -> Row:
+        record = view.state.workloads[order[at]]
+        return _row(view, at + 1, record, explainer.hold(record), before)
+
+    return TableView("Queue", COLUMNS if before is None else MOVING, LazyRows(order, make), "nobody waits")
 
 
-def queue_table(view: ClusterView) -> TableView:
-    rows = tuple(_row(view, *entry) for entry in queue_rows(view))
-    return TableView("Queue", COLUMNS, rows, "nobody waits")
-
-
-def _row(view: ClusterView, position: int, record: WorkloadRecord, hold: Hold) -> Row:
+def _row(view: ClusterView, position: int, record: WorkloadRecord, hold: Hold, before: Mapping[str, int] | None) -> Row:
     w, state = record.workload, view.state
     waited = state.now - w.submitted_at
+    was = (before or {}).get(w.id)
     cells = (
         Cell(str(position), "dim"),
+        *(() if before is None else (_move(position, was),)),
         Cell(workload_label(w.id, w.name)),
         Cell(clean(state.budgets.paths[w.budget], 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(w.gpus)),
         Cell(span(w.min_runtime_ms) if w.allocated else "free", "" if w.allocated else "dim"),
         Cell(span(waited)),
-        Cell(clean(hold.text), SHORT.get(hold.kind, "")),
+        Cell(clean(hold.text), TOKENS.get(hold.kind, "")),
         Cell("" if hold.until is None else day_clock(view.wall(hold.until), view.wall_ms)),
     )
     data = {
@@ -73,7 +81,18 @@ def _row(view: ClusterView, position: int, record: WorkloadRecord, hold: Hold) -
         "until_ms": None if hold.until is None else view.wall(hold.until),
         "attempt": record.attempt,
     }
+    if before is not None:
+        data["move"] = None if was is None else was - position
     return Row(w.id, cells, data)
+
+
+def _move(position: int, was: int | None) -> Cell:
+    """Up is nearer to the start."""
+    if was is None:
+        return Cell("new", "dim")
+    if was == position:
+        return Cell("–", "dim")
+    return Cell(f"▲{was - position}", "good") if was > position else Cell(f"▼{position - was}", "warn")
 
 
 def workload_label(wid: WorkloadId, name: str) -> str:
@@ -82,8 +101,7 @@ def workload_label(wid: WorkloadId, name: str) -> str:
 
 
 def why_counts(view: ClusterView) -> dict[str, int]:
-    """How many wait for which kind of reason."""
-    counts: dict[str, int] = {}
-    for _, _, hold in queue_rows(view):
-        counts[hold.kind.value] = counts.get(hold.kind.value, 0) + 1
+    """How many wait for which kind of reason, the most frequent first."""
+    explainer = Explainer(view.state)
+    counts = Counter(explainer.hold(view.state.workloads[wid]).kind.value for wid in queue_order(view.state))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

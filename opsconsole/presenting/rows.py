@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 
 class Column(NamedTuple):
@@ -38,9 +39,37 @@ class Row:
     data: dict[str, Any] = field(default_factory=dict)
 
 
+class LazyRows(Sequence[Row]):
+    """Rows that are made when they are looked at, each once: of thousands, a screen shows a few dozen."""
+
+    def __init__(self, keys: Sequence[str], make: Callable[[int], Row]) -> None:
+        self.keys, self._make = keys, make
+        self._made: dict[int, Row] = {}
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, at: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(at, slice):
+            return tuple(self[n] for n in range(*at.indices(len(self))))
+        place = range(len(self.keys))[at]
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+
+def keys_of(rows: Sequence[Row]) -> Sequence[str]:
+    """Without making any row."""
+    return rows.keys if isinstance(rows, LazyRows) else [row.key for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class TableView:
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     empty: str = "nothing here"

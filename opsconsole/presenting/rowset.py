@@ -1,12 +1,12 @@
-"""The rows of a table as a person arranged them: filtered, sorted, marked, with a cursor. All by key, never by
-place."""
+"""The rows of a table as a person arranged them: filtered, sorted, marked, with a cursor. By key, never by place."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from opsconsole.presenting.filtering import Filter
-from opsconsole.presenting.rows import Row, TableView
+from opsconsole.presenting.rows import Row, TableView, keys_of
 from opsconsole.presenting.sorting import sorted_rows
 
 NOTHING = TableView("", (), ())
@@ -20,7 +20,7 @@ class RowSet:
     filter: Filter = field(default_factory=Filter)
     sort: str = ""
     reverse: bool = False
-    rows: tuple[Row, ...] = ()
+    rows: Sequence[Row] = ()
     place: dict[str, int] = field(default_factory=dict)
     cursor: str | None = None
     marks: dict[str, None] = field(default_factory=dict)
@@ -44,16 +44,17 @@ class RowSet:
         was = self.at
         ordered = sorted_rows(self.view, self.sort, self.reverse) if self.sort else self.view.rows
         self.rows = self.filter.rows(ordered)
-        self.place = {row.key: n for n, row in enumerate(self.rows)}
+        keys = keys_of(self.rows)
+        self.place = {key: n for n, key in enumerate(keys)}
         if self.cursor not in self.place:
-            self.cursor = self.rows[min(was, len(self.rows) - 1)].key if self.rows else None
+            self.cursor = keys[min(was, len(keys) - 1)] if keys else None
         if self.marks:
-            there = {row.key for row in self.view.rows}
+            there = set(keys_of(self.view.rows))
             self.marks = {key: None for key in self.marks if key in there}
 
     def move_to(self, at: int) -> None:
         if self.rows:
-            self.cursor = self.rows[max(0, min(at, len(self.rows) - 1))].key
+            self.cursor = keys_of(self.rows)[max(0, min(at, len(self.rows) - 1))]
 
     def toggle(self) -> None:
         """Marks the row under the cursor, or takes its mark away."""
@@ -74,12 +75,12 @@ class RowSet:
             self.marks[self.cursor] = None
             return False
         first, last = sorted((self.place[self.anchor or ""], self.at))
-        self.marks |= {row.key: None for row in self.rows[first : last + 1]}
+        self.marks |= dict.fromkeys(keys_of(self.rows)[first : last + 1])
         return True
 
     def mark_all(self) -> None:
         """All that the filter shows; again: none."""
-        shown = {row.key: None for row in self.rows}
+        shown: dict[str, None] = dict.fromkeys(keys_of(self.rows))
         self.marks = {} if shown.keys() <= self.marks.keys() else self.marks | shown
         self.anchor = None
 

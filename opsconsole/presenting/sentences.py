@@ -1,19 +1,20 @@
-"""Events as sentences, for the timeline, `events` and explanations."""
+"""Events as sentences, for the timeline, `events` and explanations: one table, a line for each kind of event.
+
+A line is a format of the event `e`, of `by` (who and why) where a person asked, and of `on` (its members' hosts).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from opsconsole.presenting.text import clean, span
+from opsconsole.presenting.text import clean, count, span
 from scheduler_core import decisions as d
 from scheduler_core import observations as o
 
 
-def _hosts(members: tuple[d.Member, ...]) -> str:
-    return ", ".join(f"{m.host}:{m.gpus}" for m in members)
-
-
-def _by(by: o.By) -> str:
+def by_text(by: o.By) -> str:
+    """Who, and why where that was said."""
     return f"{by.actor}: {by.reason}" if by.reason else by.actor
 
 
@@ -39,7 +40,7 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.WorkloadSubmitted: _submitted,
     o.CancelRequested: "{e.workload} cancelled by {by}",
     o.RequeueRequested: lambda e: (
-        f"requeue of {e.workload} asked for by {_by(e.by)}{', overriding its guarantee' if e.override else ''}"
+        f"requeue of {e.workload} asked for by {by_text(e.by)}{', overriding its guarantee' if e.override else ''}"
     ),
     o.HoldRequested: "{e.workload} held by {by}",
     o.ReleaseRequested: "{e.workload} released by {by}",
@@ -49,6 +50,7 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.UndrainRequested: "{e.host} returned to service by {by}",
     o.HostAdvanced: "{e.host} is {e.to}: {by}",
     o.HostDeclared: "{e.host} declared {e.what} by {by}",
+    o.ReloadRequested: "inventory reloaded by {by}",
     o.BreakerReset: "breaker reset by {by}",
     # what hosts and runs said
     o.HostSeen: _seen,
@@ -67,7 +69,7 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     d.HostMoved: lambda e: f"{e.host} is {e.to.replace('_', ' ')}: {e.reason}",
     d.HostLost: "{e.host} is lost: unreachable for too long",
     d.MemberLeaked: "{e.run} still holds GPUs of {e.host} after SIGKILL: out of service",
-    d.StrayFound: "{e.run} runs on {e.host}, though nobody placed it there",
+    d.StrayFound: "{e.run} was declared dead and lives on {e.host}: it is stopped",
     d.WorkloadHeld: "{e.workload} held: {e.reason}",
     d.BreakerTripped: "breaker: {e.what} waits for an operator: {e.reason}",
     d.PassDone: lambda e: f"planned{f'; max_blast alone keeps {len(e.blocked)} waiting' if e.blocked else ''}",
@@ -94,19 +96,18 @@ def sentence(event: Any) -> str:
     says = SENTENCES.get(type(event), type(event).__name__)
     if callable(says):
         return clean(says(event))
-    parts = {"by": _by(event.by)} if hasattr(event, "by") else {}
+    parts = {"by": by_text(event.by)} if hasattr(event, "by") else {}
     on = {"on": _hosts(event.members)} if hasattr(event, "members") else {}
     return clean(says.format(e=event, **parts, **on))
 
 
 def source_of(event: Any) -> str:
-    """Who made it happen: hardware, scheduler, or a person."""
-    name = type(event).__name__
-    if name in HARDWARE:
+    """Who made it happen: hardware, a run, a person (all that says by whom), or the scheduler."""
+    if isinstance(event, HARDWARE):
         return "hardware"
-    if name.endswith("Requested") or name in ("WorkloadSubmitted", "WorkloadMoved", "HostAdvanced", "HostDeclared"):
-        return "person"
-    return "run" if name.startswith("Member") else "scheduler"
+    if isinstance(event, RUN):
+        return "run"
+    return "person" if isinstance(event, o.WorkloadSubmitted) or hasattr(event, "by") else "scheduler"
 
 
 def subject_of(event: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opsconsole.presenting.rows import Column, Row, TableView
@@ -18,7 +19,7 @@ def find_column(table: TableView, title: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def sorted_rows(table: TableView, title: str, reverse: bool = False) -> tuple[Row, ...]:
+def sorted_rows(table: TableView, title: str, reverse: bool = False) -> Sequence[Row]:
     """Worst or smallest first; what is not known comes first among values, last among numbers only when reversed."""
     at = find_column(table, title)
     if at is None:

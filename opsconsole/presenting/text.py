@@ -15,6 +15,8 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 def clean(text: str, most: int = MOST) -> str:
     """One line without control characters, escapes or direction overrides, of limited length."""
+    if len(text) <= most and text.isprintable():
+        return text
     shown = "".join(" " if c in "\n\t\r" else "" if unicodedata.category(c) in _HIDDEN else c for c in text[: most * 2])
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
@@ -62,6 +64,17 @@ def gpu_hours(amount: int) -> str:
     if hours >= 1000:
         return f"{hours / 1000:.1f}k"
     return f"{hours:.0f}" if hours >= 10 else f"{hours:.1f}"
+
+
+def count(number: int, word: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 11th."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def bar(fraction: float, width: int = 8) -> str:

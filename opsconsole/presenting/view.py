@@ -32,6 +32,24 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
+class InventoryChange:
+    """`topic` and `subject` say of what: host gpu01, budget olmo/eval, policy lookback. `effect`: on work, or empty."""
+
+    topic: str
+    subject: str
+    what: str
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInventory:
+    """What the inventory's file, named by its digest, would change if the leader went by it."""
+
+    digest: str
+    changes: tuple[InventoryChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Immutable but for `state`, which belongs to the engine: read it, never change it."""
 
@@ -46,6 +64,7 @@ class ClusterView:
     alarms: Mapping[str, str] = field(default_factory=dict)
     happenings: Sequence[Happening] = ()
     version: int = 0
+    pending: PendingInventory | None = None
 
     def wall(self, at_ms: int) -> int:
         """Cluster time as wall time, for people."""

@@ -11,18 +11,11 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-from opsconsole.presenting.plans import (
-    Mode,
-    Plan,
-    plan_cancel,
-    plan_cordon,
-    plan_drain,
-    plan_hold,
-    plan_release,
-    plan_requeue,
-    plan_undrain,
-)
+from opsconsole.presenting.cluster_plans import plan_reload
+from opsconsole.presenting.host_plans import Mode, plan_cordon, plan_drain, plan_undrain
+from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
+from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue
 
 Group = Literal["screens", "move", "mark", "view", "look", "act", "console"]
 
@@ -41,7 +34,7 @@ PlanBuilder = Callable[[ClusterView, Sequence[str], PlanOptions], Plan]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`name` is the command word too. `about`: what kind of thing it is done to. `short` stands in the footer."""
+    """`name` is the command word too. `about`: what it is done to, "" the cluster. `short` stands in the footer."""
 
     name: str
     keys: tuple[str, ...]
@@ -172,6 +165,13 @@ ACTIONS: tuple[Action, ...] = (
         "[WORKLOAD…]",
         "workload",
         lambda view, targets, _: plan_release(view, targets),
+    ),
+    Action(
+        "reload",
+        (),
+        "go by the inventory's file as it is now: opens a plan",
+        "act",
+        plan=lambda view, _, __: plan_reload(view),
     ),
     Action("write", (), "open a window in which plans may be carried out", "act", "", "[15m REASON]"),
     Action("readonly", (), "close the write window", "act"),

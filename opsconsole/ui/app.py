@@ -67,7 +67,9 @@ class OpsConsoleApp(ConsoleBase):
         if view is None:
             self.say("there is no picture of the cluster yet")
             return
-        targets = named(words_of(words), action.about, view) if words else subjects(self.table, action.about, view)
+        targets = [view.cluster]
+        if action.about:
+            targets = named(words_of(words), action.about, view) if words else subjects(self.table, action.about, view)
         if not targets:
             self.say(f"{action.name}: select a {action.about} first, or name it: :{action.name} {action.usage}")
             return

@@ -255,7 +255,7 @@ async def test_a_mode_that_breaks_a_guarantee_says_so() -> None:
         app.table.move_to_key("gpu003")
         await pilot.press("D", "f2", "f2")
         await pilot.pause()
-        assert "breaks 1 guarantee" in seen(app) and "--now" in seen(app)
+        assert "breaks 1 guarantee" in seen(app) and "--mode now" in seen(app)
 
 
 async def test_the_window_closes_by_itself() -> None:

@@ -18,7 +18,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from opsconsole.presenting.changes import changes
-from opsconsole.presenting.plans import Mode, Plan
+from opsconsole.presenting.host_plans import Mode
+from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView

@@ -1,0 +1,213 @@
+"""Plans for hosts: drain, cordon, undrain, declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
+from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
+from opsconsole.presenting.view import ClusterView
+from scheduler_core.drain import DrainPlan, DrainRow, drain_plan
+from scheduler_core.hosttable import HostEvent, move, refusal
+from scheduler_core.ids import DrainId, HostName, WorkloadId
+from scheduler_core.observations import (
+    By,
+    CordonRequested,
+    DrainRequested,
+    HostDeclared,
+    Observation,
+    UndrainRequested,
+)
+from scheduler_core.planner import queue_order
+
+Mode = Literal["contract", "finish", "now"]
+DRAIN_COLUMNS = (
+    Column("HOST", 9, most=16),
+    Column("RUN", 13, most=28),
+    Column("BUDGET", 10, from_width=100, most=20),
+    Column("RAN / MIN", 13, right=True),
+    Column("RELEASED", 8, right=True),
+    Column("THEN", 19, grow=True),
+    Column("LOST IF NOW", 11, right=True, from_width=90),
+)
+
+
+def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract", finish_ms: int | None = None) -> Plan:
+    """Rule 25's preview: per run when it is released and what becomes of it; per host when it is empty.
+
+    `finish_ms`: for how long runs may go on to their natural end in mode `finish`.
+    """
+    state = view.state
+    names = [HostName(h) for h in hosts if h in state.hosts]
+    deadline = None if finish_ms is None else state.now + finish_ms
+    drain = drain_plan(state, names, mode, deadline)
+    places = _places(view, drain)
+    return Plan(
+        "drain",
+        tuple(names),
+        TableView(
+            f"Drain plan: {count(len(names), 'host')}",
+            DRAIN_COLUMNS,
+            tuple(_drain_row(view, row, places) for row in drain.rows),
+            "no runs there: empty at once",
+        ),
+        _empty_lines(view, drain) + broken_line(drain.guarantees_broken),
+        command_line("drain", names, *_mode_words(mode, finish_ms)),
+        tuple((r.host, r.run, r.breaks_guarantee, r.blocked) for r in drain.rows)
+        + tuple((n, state.hosts[n].state) for n in names),
+        lambda by: [DrainRequested(drain_id(state.now, n), n, by, mode, deadline) for n in names],
+        drain.guarantees_broken,
+        _host_refusals(view, hosts, HostEvent.DRAIN),
+        _stale_hosts(view, names),
+    )
+
+
+def _places(view: ClusterView, drain: DrainPlan) -> Mapping[WorkloadId, int]:
+    """About where in the queue each workload will stand that waits again, as the standings are now."""
+    again = {row.workload: None for row in drain.rows if row.then in ("requeue", "restart")}
+    if not again:
+        return {}
+    return {wid: n for n, wid in enumerate(queue_order(view.state, again), start=1) if wid in again}
+
+
+def _empty_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
+    """When each host is empty at the latest, or that nobody can say and why."""
+    lines = []
+    for name, at in zip(drain.hosts, drain.empty_at, strict=True):
+        blocked = next((row.blocked for row in drain.rows if row.host == name and row.blocked), "it cannot be asked")
+        when = f"empty by {day_clock(view.wall(at), view.wall_ms)}" if at is not None else f"empty: unknown, {blocked}"
+        lines.append(f"{name} {when}")
+    return tuple(lines)
+
+
+def _mode_words(mode: Mode, finish_ms: int | None) -> tuple[str, ...]:
+    deadline = () if finish_ms is None else ("--deadline", f"{finish_ms // 60_000}m")
+    return () if mode == "contract" else ("--mode", mode, *deadline)
+
+
+def drain_id(now: int, host: str) -> DrainId:
+    return DrainId(f"d-{host}-{now}")
+
+
+def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int]) -> Row:
+    state = view.state
+    w = state.workloads[row.workload].workload
+    released = Cell("BLOCKED", "bad")
+    if row.released_at is not None:
+        now = row.stops_at is not None and row.stops_at <= state.now
+        released = Cell("now", "accent") if now else Cell(day_clock(view.wall(row.released_at), view.wall_ms))
+    place = places.get(row.workload)
+    then = row.then + (f", about {ordinal(place)}" if place else "")
+    then = row.blocked or then + (f", gang of {row.gang_hosts} hosts" if row.gang_hosts > 1 else "")
+    if row.breaks_guarantee:
+        then = f"BREAKS GUARANTEE; {then}"
+    cells = (
+        Cell(clean(row.host, 40)),
+        Cell(clean(f"{w.name or w.id}{row.run[len(w.id) :]}", 60)),
+        Cell(clean(state.budgets.paths[w.budget], 40)),
+        Cell(f"{span(row.ran_ms)} / {span(row.min_runtime_ms)}"),
+        released,
+        Cell(then, "bad" if row.blocked or row.breaks_guarantee else ""),
+        Cell(f"{gpu_hours(row.lost_gpu_ms)} GPU-h"),
+    )
+    data = {
+        "host": row.host,
+        "run": row.run,
+        "workload": row.workload,
+        "min_runtime_s": row.min_runtime_ms / 1000,
+        "ran_s": None if row.ran_ms is None else row.ran_ms / 1000,
+        "released_ms": None if row.released_at is None else view.wall(row.released_at),
+        "then": row.then,
+        "queue_position": place,
+        "blocked": row.blocked,
+        "breaks_guarantee": row.breaks_guarantee,
+    }
+    return Row(f"{row.host}/{row.run}", cells, data)
+
+
+def plan_cordon(view: ClusterView, hosts: Sequence[str]) -> Plan:
+    return _host_plan(
+        view, hosts, HostEvent.CORDON, lambda h, by: CordonRequested(h, by), "nothing new starts; runs go on"
+    )
+
+
+def plan_undrain(view: ClusterView, hosts: Sequence[str]) -> Plan:
+    """Each host with the reason for which it was taken out: a bulk return must not bring a sick one back unseen."""
+    return _host_plan(view, hosts, HostEvent.UNDRAIN, lambda h, by: UndrainRequested(h, by), "serving again")
+
+
+def plan_declare(view: ClusterView, hosts: Sequence[str], what: Literal["empty", "dead"]) -> Plan:
+    """An operator's word in place of the host's."""
+    state = view.state
+    names = [HostName(h) for h in hosts if h in state.hosts]
+    rows = tuple(
+        Row(
+            n,
+            (
+                Cell(n),
+                Cell(count(len(state.hosts[n].runs), "run")),
+                Cell(f"taken for {what}: its runs count as gone", "warn"),
+            ),
+        )
+        for n in names
+    )
+    return Plan(
+        f"declare {what}",
+        tuple(names),
+        TableView(f"Declare {what}: {count(len(names), 'host')}", PLAIN_COLUMNS, rows),
+        ("what ran there may start elsewhere: be sure that it is dead",),
+        command_line("declare", [what, *names]),
+        tuple((n, tuple(state.hosts[n].runs)) for n in names),
+        lambda by: [HostDeclared(n, what, by) for n in names],
+        refused=_unknown_hosts(view, hosts),
+    )
+
+
+def _host_plan(
+    view: ClusterView,
+    hosts: Sequence[str],
+    event: HostEvent,
+    make: Callable[[HostName, By], Observation],
+    then: str,
+) -> Plan:
+    state = view.state
+    names = [HostName(h) for h in hosts if h in state.hosts]
+    rows = []
+    for name in names:
+        record = state.hosts[name]
+        reason = f": {record.by.reason}" if record.by and record.by.reason else ""
+        now = clean(f"{record.state.value.replace('_', ' ')}{reason}", 80)
+        rows.append(Row(name, (Cell(clean(name, 40)), Cell(now), Cell(then))))
+    return Plan(
+        event.value,
+        tuple(names),
+        TableView(f"{event.value.capitalize()}: {count(len(names), 'host')}", PLAIN_COLUMNS, tuple(rows)),
+        (),
+        command_line(event.value, names),
+        tuple((n, state.hosts[n].state, state.hosts[n].by) for n in names),
+        lambda by: [make(n, by) for n in names],
+        refused=_host_refusals(view, hosts, event),
+        stale=(),
+    )
+
+
+def _unknown_hosts(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"no host {clean(h, 60)!r}" for h in hosts if h not in view.state.hosts)
+
+
+def _host_refusals(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[str, ...]:
+    known = [(h, view.state.hosts[HostName(h)]) for h in hosts if h in view.state.hosts]
+    refused = tuple(f"{h}: {refusal(r.state, event)}" for h, r in known if move(r.state, event) is None)
+    return _unknown_hosts(view, hosts) + refused
+
+
+def _stale_hosts(view: ClusterView, names: Sequence[HostName]) -> tuple[str, ...]:
+    """Hosts whose facts are older than two intervals: a plan on them may not be committed."""
+    found = []
+    for name in names:
+        age = view.facts(name).age_s
+        if view.state.hosts[name].reach.value == "fresh" and (age is None or age > 2 * view.interval_s + 1):
+            found.append(name)
+    return tuple(found)
