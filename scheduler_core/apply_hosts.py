@@ -176,9 +176,11 @@ def fenced(state: ClusterState, event: HostFenced) -> None:
 
 
 def proposed(state: ClusterState, event: AutoDrainProposed) -> None:
-    """Health asks; the next step decides within the breaker (rule 29). One proposal per host."""
+    """Health asks; the next step decides within the breaker (rule 29). One proposal per host, and one per id."""
     record = state.hosts.get(event.host)
-    if record is not None and record.state in (HostState.SERVING, HostState.CORDONED, HostState.SUSPECT):
+    if record is None or state.knows_drain(event.drain):
+        return
+    if record.state in (HostState.SERVING, HostState.CORDONED, HostState.SUSPECT):
         state.proposals.setdefault(event.host, event)
 
 

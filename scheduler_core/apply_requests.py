@@ -109,13 +109,18 @@ def cordon(state: ClusterState, event: CordonRequested) -> None:
 
 
 def drain(state: ClusterState, event: DrainRequested) -> None:
-    """Cordons at once (rule 25). Sent again it changes mode and deadline of the drain that runs."""
+    """Cordons at once (rule 25). Asked for again it changes mode and deadline of the drain that runs.
+
+    An id belongs to one drain for ever: a request that comes late under the id of a past one changes nothing.
+    """
     record = state.hosts.get(event.host)
     if record is None:
         return
     known = state.drains.get(record.drain) if record.drain else None
     if known is not None and not known.ended:
         known.mode, known.deadline_at, known.by = event.mode, event.deadline_at, event.by
+    elif state.knows_drain(event.drain):
+        return
     elif _move_host(state, event.host, HostEvent.DRAIN, event.by):
         begin_drain(state, record, event)
     if event.deadline_at is not None and record.drain is not None:

@@ -102,11 +102,12 @@ def _hosts(state: ClusterState) -> Iterator[str]:
         if (host.reach in (Reach.UNREACHABLE, Reach.LOST)) and host.unreachable_since is None:
             yield f"{name}: {host.reach} since never"
         drain = state.drains.get(host.drain) if host.drain else None
-        if host.state is HostState.DRAINING and (drain is None or drain.ended):
-            yield f"{name}: draining without a drain"
+        if host.state is HostState.DRAINING and (drain is None or drain.ended or drain.host != name):
+            yield f"{name}: draining without a drain of its own"
     for drain in state.drains.values():
-        if not drain.ended and drain.host not in state.hosts:
-            yield f"{drain.id}: drains {drain.host}, which is not there"
+        host_of = state.hosts.get(drain.host)
+        if not drain.ended and (host_of is None or host_of.drain != drain.id):
+            yield f"{drain.id}: drains {drain.host}, which does not know it"
 
 
 _EMPTY = (HostState.DRAINED, HostState.REPAIRING, HostState.VERIFYING, HostState.VERIFY_FAILED)

@@ -242,6 +242,10 @@ class ClusterState:
         except KeyError:
             raise UnknownIdError(f"no workload {wid!r}") from None
 
+    def knows_drain(self, drain: DrainId) -> bool:
+        """Is the id taken, by a drain (also one that ended within a day) or by a proposal?"""
+        return drain in self.drains or any(p.drain == drain for p in self.proposals.values())
+
     def waiting(self) -> Iterator[WorkloadRecord]:
         """Workloads that could start now or later, in no order that matters."""
         return (w for w in self.workloads.values() if w.phase is WorkloadPhase.WAITING)

@@ -170,10 +170,15 @@ class Scenario:
     def _drain(self) -> list[Observation]:
         mode: Any = self.draw.choice(("contract", "contract", "finish", "now"))
         deadline = self.now + 10 * MINUTE if mode == "finish" else None
-        return [DrainRequested(DrainId(f"d{len(self.ticks)}"), self._host(), OPERATOR, mode, deadline)]
+        return [DrainRequested(self._drain_id(), self._host(), OPERATOR, mode, deadline)]
+
+    def _drain_id(self) -> DrainId:
+        """Now and then one that is taken."""
+        taken = list(self.engine.state.drains)
+        return self.draw.choice(taken) if taken and self.draw.random() < 0.1 else DrainId(f"d{len(self.ticks)}")
 
     def _propose(self) -> list[Observation]:
-        return [AutoDrainProposed(DrainId(f"a{len(self.ticks)}"), self._host(), "XID 79", self.draw.random() < 0.5)]
+        return [AutoDrainProposed(self._drain_id(), self._host(), "XID 79", self.draw.random() < 0.5)]
 
     def _repair(self) -> list[Observation]:
         to: Any = self.draw.choice(("repairing", "verifying", "verify_failed"))

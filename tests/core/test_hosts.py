@@ -30,8 +30,10 @@ from tests.core.clusters import OPS, Cluster, budgets, of_kind
 H1 = HostName("h1")
 
 
-def drain(host: str = "h1", mode: str = "contract", deadline: int | None = None) -> DrainRequested:
-    return DrainRequested(DrainId(f"d-{host}"), HostName(host), OPS, mode, deadline)  # type: ignore[arg-type]
+def drain(
+    host: str = "h1", mode: str = "contract", deadline: int | None = None, name: str | None = None
+) -> DrainRequested:
+    return DrainRequested(DrainId(name or f"d-{host}"), HostName(host), OPS, mode, deadline)  # type: ignore[arg-type]
 
 
 def seen_empty(c: Cluster, host: str = "h1") -> HostSeen:
@@ -63,6 +65,18 @@ def test_a_drain_cordons_at_once_and_stops_each_run_at_the_end_of_its_minimum() 
     assert c.engine.next_wakeup() == c.now + 1
     (stop,) = of_kind(c.later(1), StopDecided)
     assert stop.cause is StopCause.DRAIN and not stop.override
+
+
+def test_an_id_belongs_to_one_drain() -> None:
+    """Neither another host, nor health, nor a request that comes again after the end takes it over."""
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.see(drain("h1", name="d"), drain("h2", name="d"), AutoDrainProposed(DrainId("d"), HostName("h2"), "XID 79"))
+    assert (c.host("h1").state, c.host("h2").state) == (HostState.DRAINING, HostState.SERVING)
+    c.see(drain("h1", mode="finish", name="d"))
+    assert c.engine.state.drains[DrainId("d")].mode == "finish"
+    c.see(UndrainRequested(H1, OPS))
+    c.see(drain("h1", name="d"))
+    assert c.host("h1").state is HostState.SERVING and c.engine.state.drains[DrainId("d")].ended == "undrained"
 
 
 def test_drained_means_known_empty() -> None:
@@ -116,10 +130,10 @@ def test_undrain_at_any_moment_never_makes_a_second_copy(seed: int) -> None:
     c = Cluster(hosts={"h1": 8, "h2": 8})
     c.running("w", min_runtime=MINUTE, resumable=True)
     host = next(iter(c.engine.state.runs[c.run("w")].members))
-    for _ in range(20):
+    for number in range(20):
         match draw.randrange(5):
             case 0:
-                c.see(drain(host))
+                c.see(drain(host, name=f"d{number}"))
             case 1:
                 c.see(UndrainRequested(host, OPS))
             case 2:
@@ -180,7 +194,7 @@ def test_nothing_is_placed_on_hosts_that_nobody_has_seen_or_with_foreign_process
 
 
 def test_a_black_hole_is_cordoned_and_poison_is_held() -> None:
-    """Rule 28."""
+    """G3-26: Rule 28."""
     c = Cluster({"a": 1}, hosts={"h1": 8})
     moved = []
     for n, owner in enumerate(("ann", "bob", "cid")):
