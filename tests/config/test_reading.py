@@ -54,6 +54,7 @@ def test_spans_carry_their_unit(text: str, ms: int) -> None:
     ],
 )
 def test_bare_and_clock_like_spans_are_refused_with_both_readings(text: str, said: str) -> None:
+    """G6-02."""
     with pytest.raises(ValueError, match=said):
         parse_span_ms(text)
 
@@ -83,6 +84,7 @@ def test_ranges_keep_their_zeros() -> None:
     ["node[1-1000000000]", "[1-999][1-999][1-999]", "gpu[9-1]", "gpu[]", "gpu[[1-2]]", "gpu[1-2", "gpu[1..2]"],
 )
 def test_bad_ranges_are_refused_at_once(pattern: str) -> None:
+    """G6-08."""
     begun = time.process_time()
     with pytest.raises(ValueError):
         expand(pattern)

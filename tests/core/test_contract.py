@@ -135,6 +135,7 @@ def test_a_run_that_ended_before_the_signal_succeeded() -> None:
     ("on_preempt", "phase"), [(OnPreempt.END, WorkloadPhase.ENDED), (OnPreempt.RESTART, WorkloadPhase.WAITING)]
 )
 def test_what_is_not_resumable_ends_unless_it_asked_for_a_restart(on_preempt: OnPreempt, phase: WorkloadPhase) -> None:
+    """G2-22."""
     c = Cluster()
     c.running("victim", "b", min_runtime=MINUTE, on_preempt=on_preempt)
     c.later(HOUR)
@@ -201,6 +202,7 @@ def test_gpus_are_free_only_when_released() -> None:
 
 
 def test_what_is_held_past_the_deadline_leaks_and_its_workload_does_not_start_again() -> None:
+    """G3-19."""
     c = Cluster(hosts={"h1": 8, "h2": 8})
     c.running("w", resumable=True)
     host = next(iter(c.engine.state.runs[c.run("w")].members))

@@ -237,6 +237,7 @@ def test_a_log_is_read_while_it_grows(host: Host) -> None:
 
 
 def test_a_log_is_capped_and_keeps_head_and_tail(host: Host) -> None:
+    """G4-14."""
     client = host.connect()
     script = "i=0; while [ $i -lt 40000 ]; do echo line $i; i=$((i+1)); done"
     client.start("a~1", ["sh", "-c", script], log_bytes_max=20000)
@@ -249,6 +250,7 @@ def test_a_log_is_capped_and_keeps_head_and_tail(host: Host) -> None:
 
 
 def test_any_bytes_are_kept_as_they_are(host: Host) -> None:
+    """G4-14."""
     client = host.connect()
     client.start("a~1", [sys.executable, "-c", "import os; os.write(1, bytes(range(256)) * 300)"])
     assert read_everything(client, "a~1") == (bytes(range(256)) * 300, False)
@@ -321,6 +323,7 @@ def test_two_machines_may_share_it(host: Host) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_a_full_disk_starts_nothing_and_says_so(host: Host) -> None:
+    """G4-19."""
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", str(host.state)], capture_output=True
     )

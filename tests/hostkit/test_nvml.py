@@ -133,6 +133,7 @@ def test_the_driver_shows_fewer_than_the_bus(state: StateDir, monkeypatch: pytes
 
 
 def test_a_gpu_gone_from_the_bus_keeps_its_slot_and_uuid(state: StateDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3-24."""
     whole(state, StubNvml(ONE, TWO), [ONE, TWO], monkeypatch)
     gpus = whole(state, StubNvml(TWO), [TWO], monkeypatch)["gpus"]
     assert [(gpu["slot"], gpu["pci"]) for gpu in gpus] == [(0, ONE), (1, TWO)]

@@ -48,6 +48,7 @@ def test_the_start_is_acknowledged_when_the_pid_is_on_disk(host: Host) -> None:
 
 
 def test_the_environment_is_what_the_protocol_promises(host: Host) -> None:
+    """G3-24."""
     client = host.connect()
     spec = {"gpus": ["GPU-a", "GPU-b"], "rank": 1, "nodes": 2, "master_addr": "gpu01", "master_port": 29500}
     client.start("w~3", ["env", "-0"], env={"X": "a b\n'\"$(id)"}, **spec)
@@ -151,6 +152,7 @@ STRANGE = [
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_names_reach_no_shell(host: Host, text: str) -> None:
+    """G4-12."""
     client = host.connect()
     assert client.start(text, ["printf", "%s", text], env={"NAME": text})["run"]["token"] == text
     run = client.wait_phase(text, "released")
@@ -205,6 +207,7 @@ def test_runs_survive_the_agent(host: Host) -> None:
 
 
 def test_attempts_share_nothing(host: Host) -> None:
+    """G2-22."""
     client = host.connect()
     for attempt in (1, 2, 3):
         client.start(f"w~{attempt}", ["sh", "-c", f"echo attempt {attempt}"])
@@ -215,6 +218,7 @@ def test_attempts_share_nothing(host: Host) -> None:
 
 
 def test_after_a_reboot_a_run_is_unknown_and_its_processes_known_gone(host: Host) -> None:
+    """G3-17."""
     client = host.connect()
     client.start("a~1", SLEEP)
     client.start("done~1", ["sh", "-c", "exit 4"])
@@ -256,6 +260,7 @@ def test_a_dead_supervisor_of_a_dead_workload_is_cleared_up(host: Host) -> None:
 
 
 def test_a_recycled_pid_is_left_alone(host: Host) -> None:
+    """G3-17."""
     stranger = subprocess.Popen(["sleep", "1000"])
     try:
         client = host.connect()

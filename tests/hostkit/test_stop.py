@@ -60,6 +60,7 @@ def stubborn_pids(host: Host) -> list[int]:
 
 
 def test_a_stubborn_tree_is_gone_and_only_then_released(host: Host) -> None:
+    """G2-23, G4-15."""
     client = host.connect()
     stubborn(host)
     asked_at = time.monotonic()
@@ -72,7 +73,7 @@ def test_a_stubborn_tree_is_gone_and_only_then_released(host: Host) -> None:
 
 
 def test_nothing_is_killed_before_its_grace_ends(host: Host) -> None:
-    """The shell dies of SIGTERM at once; its child traps it and needs its time."""
+    """G2-23: the shell dies of SIGTERM at once; its child traps it and needs its time."""
     client = host.connect()
     child = "trap 'sleep 1.5; echo saved > saved; exit 0' TERM; while :; do sleep 0.1; done"
     client.start("a~1", ["sh", "-c", f"sh -c '{child.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}' & wait"])
@@ -150,6 +151,7 @@ def test_a_second_stop_can_shorten_the_graces(host: Host) -> None:
 
 
 def test_the_stop_goes_on_without_the_agent(host: Host) -> None:
+    """G4-15."""
     client = host.connect()
     stubborn(host)
     client.stop("a~1", stop_grace_s=1)
@@ -191,7 +193,7 @@ def test_the_time_limit_is_the_supervisors_own(host: Host) -> None:
 
 
 def test_released_waits_for_the_gpu(host: Host) -> None:
-    """The driver still lists a process that this host no longer knows."""
+    """G3-18: the driver still lists a process that this host no longer knows."""
     gone = {"pid": 2**22 - 3, "user": None, "name": None, "gpu_memory_bytes": 10 << 30}
     host.gpus([{"pci": "00000000:10:00.0", "uuid": "GPU-a", "foreign": [gone]}])
     client = host.connect()
@@ -205,6 +207,7 @@ def test_released_waits_for_the_gpu(host: Host) -> None:
 
 @pytest.mark.parametrize("reading", [{"failed": "GPU is lost"}, {"denied": "no permission"}, 30 << 30])
 def test_memory_that_is_held_or_unknown_is_not_released(host: Host, reading: object) -> None:
+    """G3-18."""
     host.gpus([{"pci": "00000000:10:00.0", "uuid": "GPU-a", "readings": {"memory_used_bytes": reading}}])
     client = host.connect()
     client.start("a~1", ["true"], gpus=["GPU-a"])
@@ -249,7 +252,7 @@ def test_an_ended_run_needs_no_guard(host: Host) -> None:
 
 
 def test_a_full_disk_does_not_keep_a_run_alive(host: Host) -> None:
-    """No room for stop.json (a directory in its place stands in): the supervisor stops with the spec's graces."""
+    """G4-19: no room for stop.json (a directory in its place stands in): it stops with the spec's graces."""
     client = host.connect()
     client.start("a~1", ["sleep", "1000"], stop_grace_s=1)
     (host.run_dir("a~1") / "stop.json.block").mkdir()

@@ -51,7 +51,7 @@ def test_folding_the_journal_gives_the_same_state_from_any_snapshot(seed: int) -
 
 @pytest.mark.parametrize("seed", range(300, 304))
 def test_a_restart_at_any_tick_changes_no_later_decision(seed: int) -> None:
-    """G7-17: What is derived and rebuilt after a crash decides as what was kept."""
+    """G7-17: what is derived and rebuilt after a crash decides as what was kept."""
     scenario = Scenario(seed)
     for number in range(STEPS // 2):
         scenario.turn()

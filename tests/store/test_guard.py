@@ -56,6 +56,7 @@ def test_a_file_that_others_can_write_or_a_link_is_refused(tmp_path: Path) -> No
 
 
 def test_a_path_that_is_too_long_or_no_directory_is_refused(tmp_path: Path) -> None:
+    """G4-24."""
     with pytest.raises(StoreError, match="characters long"):
         prepare_directory(tmp_path / ("x" * 1000))
     (tmp_path / "file").write_text("")

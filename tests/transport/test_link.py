@@ -65,6 +65,7 @@ async def test_the_gate_bounds_and_lets_slow_ones_step_aside(monkeypatch: pytest
 
 
 async def test_more_hosts_than_descriptors_is_said_and_the_rest_is_kept() -> None:
+    """G4-04."""
     ssh = SshOpener((), budget=1)
     addresses = [HostAddress(f"h{n}", "127.0.0.1", port=1) for n in range(2)]
     sessions = [Session(address.name, print) for address in addresses]
@@ -81,6 +82,7 @@ async def test_more_hosts_than_descriptors_is_said_and_the_rest_is_kept() -> Non
 
 
 def test_the_descriptor_budget_leaves_a_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G4-04."""
     limits = {"now": (64, 1024)}
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits["now"])
     monkeypatch.setattr(resource, "setrlimit", lambda _, new: limits.update(now=new))

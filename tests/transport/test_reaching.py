@@ -98,6 +98,7 @@ def add_key(key: Path) -> None:
 
 
 async def test_an_agent_with_8_keys_and_max_auth_tries_3(sshd_factory: SshdFactory, agent: Path) -> None:
+    """G4-23."""
     host = sshd_factory("gpu001", max_auth_tries=3)
     add_key(host.key)
     hidden = host.key.with_name("only_public")
@@ -115,6 +116,7 @@ async def test_too_many_keys_says_what_to_set(sshd_factory: SshdFactory, agent: 
 async def test_an_agent_that_hangs_costs_its_deadline_only(
     sshd_factory: SshdFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """G4-23."""
     server = await asyncio.start_unix_server(lambda reader, writer: asyncio.sleep(60), tmp_path / "hanging")
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "hanging"))
     monkeypatch.setattr("opsconsole.transport.identity.AGENT_TIMEOUT_S", 0.3)
@@ -141,6 +143,7 @@ async def test_refused_silent_and_unknown_names_have_different_words(sshd_factor
 async def test_hosts_that_hang_do_not_delay_the_others(
     sshd_factory: SshdFactory, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """G4-01."""
     monkeypatch.setattr("opsconsole.transport.link.SLOW_AFTER_S", 0.2)
     good = sshd_factory("good")
     hanging = [address_of(good, name=f"h{n}", address=hang.address, port=hang.port) for n in range(12)]
@@ -151,6 +154,7 @@ async def test_hosts_that_hang_do_not_delay_the_others(
 
 
 async def test_a_half_open_link_is_found_by_its_silence(sshd_factory: SshdFactory) -> None:
+    """G4-01."""
     host, other = sshd_factory("gpu001"), sshd_factory("gpu002")
     async with watching(address_of(host), address_of(other), known=[host, other], interval_s=0.3) as watched:
         await watched.until_live()
@@ -176,6 +180,7 @@ async def test_reconnects_after_the_server_was_killed(sshd_factory: SshdFactory)
 
 
 async def test_max_startups_is_not_an_outage_and_no_failed_login(sshd_factory: SshdFactory) -> None:
+    """G4-02."""
     host = sshd_factory("gate", max_startups="2:100:2")
     addresses = [address_of(host, name=f"gpu{n:03d}") for n in range(12)]
     async with watching(*addresses, known=[host]) as watched:
@@ -190,6 +195,7 @@ async def test_max_sessions_0_is_said(sshd_factory: SshdFactory) -> None:
 
 
 async def test_through_jump_hosts_one_connection_carries_many(sshd_factory: SshdFactory) -> None:
+    """G4-02."""
     bastion, second = sshd_factory("bastion"), sshd_factory("second")
     hosts = [sshd_factory(f"gpu{n:03d}") for n in range(4)]
     chain = tuple(f"{hop.user}@{hop.address}:{hop.port}" for hop in (bastion, second))
@@ -202,6 +208,7 @@ async def test_through_jump_hosts_one_connection_carries_many(sshd_factory: Sshd
 
 
 async def test_a_failing_jump_host_is_named(sshd_factory: SshdFactory, hang: Hang) -> None:
+    """G4-06."""
     host, bastion = sshd_factory("gpu001"), sshd_factory("bastion")
     nobody = next_address()
     dead = f"{nobody}:{free_port(nobody)}"
@@ -222,6 +229,7 @@ async def test_a_failing_jump_host_is_named(sshd_factory: SshdFactory, hang: Han
 
 
 async def test_a_frozen_jump_host_is_found_and_left(sshd_factory: SshdFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G4-06."""
     monkeypatch.setattr("opsconsole.transport.opener.JUMP_KEEPALIVE_S", 0.3)
     bastion, host, direct = sshd_factory("bastion"), sshd_factory("gpu001"), sshd_factory("gpu002")
     behind = address_of(host, jump=(f"{bastion.user}@{bastion.address}:{bastion.port}",), connect_timeout_s=2.0)
@@ -246,6 +254,7 @@ async def test_a_server_that_drops_everybody_is_no_failed_login(sshd_factory: Ss
 
 
 async def test_a_slow_handshake_is_not_an_outage(sshd_factory: SshdFactory) -> None:
+    """G3-12."""
     host = sshd_factory("gpu001")
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -269,6 +278,7 @@ async def test_a_slow_handshake_is_not_an_outage(sshd_factory: SshdFactory) -> N
 
 
 async def test_a_request_cut_in_mid_flight_may_have_been_carried_out(sshd_factory: SshdFactory) -> None:
+    """G3-14, G4-01."""
     host = sshd_factory("gpu001")
     async with watching(address_of(host), known=[host]) as watched:
         await watched.until_live()
@@ -294,6 +304,7 @@ async def test_replace_touches_only_what_changed(sshd_factory: SshdFactory) -> N
 
 
 async def test_host_names_are_data(sshd_factory: SshdFactory, tmp_path: Path) -> None:
+    """G4-12."""
     host = sshd_factory("plain")
     odd = ["a'b", f"$(touch {tmp_path}/hit)", "`x`", "-rf", "[red]", "zeile\nzwei", "\u202eabc", "../../x", "n" * 300]
     async with watching(*(address_of(host, name=name) for name in odd), known=[host]) as watched:

@@ -62,6 +62,7 @@ def route_of(config: Path, name: str, **fields: object) -> Route:
 @pytest.mark.parametrize("user", [None, "dave"])
 @pytest.mark.parametrize("name", HOSTS)
 def test_host_port_user_and_hops_as_openssh_reads_them(config: Path, name: str, user: str | None) -> None:
+    """G4-07."""
     argv = ["ssh", "-G", "-F", str(config), *(["-l", user] if user else []), name]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     theirs = dict(line.split(" ", 1) for line in said.splitlines() if " " in line)
@@ -76,6 +77,7 @@ def test_host_port_user_and_hops_as_openssh_reads_them(config: Path, name: str, 
 
 
 def test_each_hop_has_its_own_name_user_port_and_key(config: Path) -> None:
+    """G4-07."""
     route = route_of(config, "gpu-7")
     gate, inner = route.hops
     assert (gate.host, gate.port, gate.options.username) == ("192.0.2.1", 2022, "carol")
@@ -97,6 +99,7 @@ def test_the_inventory_wins(config: Path) -> None:
 
 
 def test_nothing_of_the_operator_travels(config: Path) -> None:
+    """G4-21."""
     options = route_of(config, "plain.example").options
     assert (options.env, options.send_env, options.command, options.agent_forward_path) == (None, None, None, None)
     assert options.request_pty is False

@@ -51,6 +51,7 @@ async def test_a_truncated_kit_is_placed_again(sshd_factory: SshdFactory) -> Non
 
 @pytest.mark.parametrize("shell", LOGIN_SHELLS)
 async def test_every_login_shell_with_banner_and_noisy_rc(sshd_factory: SshdFactory, shell: str) -> None:
+    """G4-09."""
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     host = sshd_factory("gpu001", shell=shell, banner="Authorised use only\n" * 50)
@@ -65,6 +66,7 @@ async def test_every_login_shell_with_banner_and_noisy_rc(sshd_factory: SshdFact
 
 
 async def test_a_megabyte_of_noise_and_an_rc_that_reads_a_line(sshd_factory: SshdFactory) -> None:
+    """G4-09."""
     command = 'head -c 1500000 /dev/zero | tr "\\\\0" x; read line; exec bash -c "$SSH_ORIGINAL_COMMAND"'
     host = sshd_factory("gpu001", force_command=command)
     async with watching(address_of(host), known=[host]) as watched:
@@ -72,6 +74,7 @@ async def test_a_megabyte_of_noise_and_an_rc_that_reads_a_line(sshd_factory: Ssh
 
 
 async def test_a_foreign_locale_and_environment(sshd_factory: SshdFactory) -> None:
+    """G4-21."""
     host = sshd_factory("gpu001", env={"LC_ALL": "xx_YY.ISO-8859-9", "LANG": "tr_TR", "PS4": "$(echo x)", "ENV": "/x"})
     async with watching(address_of(host), known=[host]) as watched:
         await watched.until_live()
@@ -112,6 +115,7 @@ async def test_an_agent_that_dies_is_started_again_and_its_words_are_kept(sshd_f
 
 
 async def test_no_python(sshd_factory: SshdFactory, tmp_path: Path) -> None:
+    """G4-22."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for tool in ("id", "uname", "mkdir", "rm", "wc", "tail", "tr", "sed"):
@@ -125,6 +129,7 @@ async def test_no_python(sshd_factory: SshdFactory, tmp_path: Path) -> None:
 
 
 async def test_a_state_directory_that_cannot_be_written_names_path_and_reason(sshd_factory: SshdFactory) -> None:
+    """G4-19."""
     host = sshd_factory("gpu001")
     host.state_dir.write_text("a file in the way")
     async with watching(address_of(host), known=[host]) as watched:

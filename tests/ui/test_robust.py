@@ -31,6 +31,7 @@ async def test_a_picture_that_fails_is_said_and_the_old_one_stays() -> None:
 
 
 async def test_a_worker_that_raises_is_shown_counted_and_begun_again() -> None:
+    """G5-10."""
     source = busy_world()
     source.run_fails = RuntimeError("poll loop fell over [/]")
     async with console(source, (120, 40)) as (app, pilot):
@@ -43,6 +44,7 @@ async def test_a_worker_that_raises_is_shown_counted_and_begun_again() -> None:
 
 @pytest.mark.parametrize("where", ["header_cells", "show_overview"])
 async def test_drawing_that_raises_does_not_end_the_app(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G5-10."""
     async with console(busy_world(), (120, 40)) as (app, pilot):
 
         def broken(*_: object) -> None:

@@ -49,6 +49,7 @@ def lines(bench: Bench) -> list[str]:
 
 
 async def test_the_cursor_stays_with_its_row_and_the_row_on_its_line() -> None:
+    """G5-06."""
     rows = [row(f"r{n:03}", n) for n in range(200)]
     bench = Bench()
     async with bench.run_test(size=(60, 20)) as pilot:
@@ -66,6 +67,7 @@ async def test_the_cursor_stays_with_its_row_and_the_row_on_its_line() -> None:
 
 
 async def test_a_row_that_is_gone_leaves_the_cursor_next_door() -> None:
+    """G5-06."""
     rows = [row(f"r{n}", n) for n in range(5)]
     bench = Bench()
     async with bench.run_test(size=(60, 20)):
@@ -142,6 +144,7 @@ async def test_columns_line_up_by_terminal_cells() -> None:
 async def test_ten_thousand_rows_are_filled_fast_and_only_visible_ones_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """G5-08."""
     painted: list[str] = []
 
     def counting(row: Row, *rest: Any) -> list[Segment]:

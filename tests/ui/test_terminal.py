@@ -63,6 +63,7 @@ class Terminal:
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, status: int) -> None:
+    """G5-12."""
     terminal = Terminal()
     try:
         terminal.read_until(SHOWN)
