@@ -194,7 +194,7 @@ def test_nothing_is_placed_on_hosts_that_nobody_has_seen_or_with_foreign_process
 
 
 def test_a_black_hole_is_cordoned_and_poison_is_held() -> None:
-    """G3-26: Rule 28."""
+    """Rule 28 (G3-26)."""
     c = Cluster({"a": 1}, hosts={"h1": 8})
     moved = []
     for n, owner in enumerate(("ann", "bob", "cid")):
