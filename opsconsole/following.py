@@ -7,9 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import msgspec
 
 from opsconsole.clock import BootClock
 from opsconsole.errors import StoreError
@@ -97,6 +94,5 @@ class Follower:
         for host, (wall_ms, body) in self.store.readings().items():
             reading = self.readings[host]
             if reading.wall_ms != wall_ms:
-                probe: Any = msgspec.json.decode(body)
-                reading.probe, reading.wall_ms = probe, wall_ms
+                reading.body, reading.wall_ms = body, wall_ms
                 reading.probe_at = time.monotonic() - max(0.0, time.time() - wall_ms / 1000)

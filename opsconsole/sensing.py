@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,
@@ -23,6 +25,7 @@ from scheduler_core.observations import (
 from scheduler_core.state import ClusterState
 
 STALE_INTERVALS = 5
+DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
 MIB = 1 << 20
 FINAL = ("released", "never_started")
 KERNEL_LINES = 50
@@ -30,18 +33,67 @@ LONGEST_TEXT = 500
 
 
 @dataclass
+class Delay:
+    """How long lines of one link wait on their way, in seconds: our clock less the host's, above the least so far."""
+
+    least_s: float = math.inf
+    at: float = 0.0
+
+    def of(self, uptime_s: Any, now: float) -> float:
+        """0 where the host does not tell when it wrote the line."""
+        if not _is_number(uptime_s):
+            return 0.0
+        apart_s: float = now - uptime_s
+        self.least_s, self.at = min(apart_s, self.least_s + DRIFT * (now - self.at)), now
+        return apart_s - self.least_s
+
+
+class MemorySaid(msgspec.Struct):
+    memory_used_bytes: Any = None
+
+
+class GpuSaid(msgspec.Struct):
+    """What rule 26 asks of a GPU, each a READING of the protocol; all else of a probe is for people."""
+
+    slot: Any = None
+    uuid: Any = None
+    processes: Any = None
+    readings: MemorySaid = msgspec.field(default_factory=MemorySaid)
+
+
+class ProbeSaid(msgspec.Struct):
+    boot_id: Any = None
+    uptime_s: Any = None
+    gpus: list[GpuSaid] = []
+
+
+_said = msgspec.json.Decoder(ProbeSaid).decode
+_whole = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass
 class HostReading:
-    """The newest that a host has said. `probe_at` is `time.monotonic()` seconds; None: nothing yet."""
+    """The newest that a host has said. `probe_at`: `time.monotonic()` when the host read it; None: nothing yet."""
 
     boot_id: str = ""
-    probe: dict[str, Any] | None = None
+    body: bytes = b""  # the probe as it was sent; empty: none yet
+    gpus: list[GpuSaid] = field(default_factory=list)
     probe_at: float | None = None
     wall_ms: int = 0
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
     told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
     kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
+    delay: Delay = field(default_factory=Delay)
     seen: HostSeen | None = None  # the last one sent, while it is true
     stale: bool = False
+    _decoded: tuple[bytes, dict[str, Any] | None] = (b"", None)
+
+    @property
+    def probe(self) -> dict[str, Any] | None:
+        """The whole probe, decoded when somebody looks: hundreds come per second."""
+        if self._decoded[0] is not self.body:
+            self._decoded = self.body, _whole(self.body)
+        return self._decoded[1]
 
 
 @dataclass
@@ -66,7 +118,8 @@ class Sensing:
         """
         reading = self.readings[host]
         reading.boot_id = self._boot(host, hello.get("boot_id"))
-        reading.seen, reading.stale, reading.probe_at = None, False, None
+        reading.seen, reading.stale, reading.probe_at, reading.delay = None, False, None, Delay()
+        reading.delay.of(hello.get("uptime_s"), time.monotonic())
         reading.runs.clear()
         reading.told.clear()
         facts: list[Observation] = [*self._reboot(host, reading.boot_id)]
@@ -110,7 +163,7 @@ class Sensing:
     def line(self, host: str, fields: dict[str, Any]) -> None:
         """One unasked line of the agent."""
         event = fields.get("event")
-        if event == "probe" and isinstance(fields.get("probe"), dict):
+        if event == "probe" and isinstance(fields.get("probe"), bytes):
             self.probe(host, fields["probe"])
         elif event == "run" and isinstance(fields.get("run"), dict):
             facts = self.run(host, fields["run"])
@@ -118,24 +171,28 @@ class Sensing:
         elif event == "kernel":
             self.readings[host].kernel.extend(_dicts(fields.get("lines")))
 
-    def probe(self, host: str, probe: dict[str, Any]) -> None:
-        reading = self.readings[host]
-        reading.probe, reading.probe_at, reading.stale = probe, time.monotonic(), False
-        reading.wall_ms = time.time_ns() // 1_000_000
-        reading.boot_id = self._boot(host, probe.get("boot_id") or reading.boot_id)
+    def probe(self, host: str, body: bytes) -> None:
+        """A reading is as old as it waited on its way: one that comes too late is kept, and nothing follows from it.
+
+        Raises ValidationError, and changes nothing, where it has not a probe's shape.
+        """
+        said, reading, now = _said(body), self.readings[host], time.monotonic()
+        age_s = reading.delay.of(said.uptime_s, now)
+        reading.body, reading.gpus, reading.probe_at, reading.stale = body, said.gpus, now - age_s, self._too_old(age_s)
+        reading.wall_ms = time.time_ns() // 1_000_000 - int(age_s * 1000)
+        reading.boot_id = self._boot(host, said.boot_id or reading.boot_id)
         self.emit(self._seen(host))
 
     def tick(self) -> None:
         """Readings that have become too old are said to be (rule 26)."""
-        limit = STALE_INTERVALS * self.interval_s
+        now = time.monotonic()
         for host, reading in self.readings.items():
-            if (
-                reading.seen is not None
-                and reading.probe_at is not None
-                and time.monotonic() - reading.probe_at > limit
-            ):
+            if reading.seen is not None and reading.probe_at is not None and self._too_old(now - reading.probe_at):
                 reading.seen, reading.stale = None, True
                 self.emit([HostStale(HostName(host))])
+
+    def _too_old(self, age_s: float) -> bool:
+        return age_s > STALE_INTERVALS * self.interval_s
 
     # -- translating -----------------------------------------------------------------------------------------------
 
@@ -159,7 +216,7 @@ class Sensing:
     def _seen(self, host: str) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news."""
         reading = self.readings[host]
-        if reading.probe is None or reading.probe_at is None:
+        if reading.probe_at is None or reading.stale:
             return []
         mine = {token for token, run in reading.runs.items() if self.ours(token, run)}
         seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib() * MIB, mine)
@@ -194,14 +251,17 @@ def _ending(ending: Any) -> tuple[int | None, str | None]:
 
 def ran_ms(seconds: Any) -> int:
     """0 where the host cannot tell: protection then counts from now, never from earlier."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
-        return 0
-    return max(0, int(seconds * 1000))
+    return max(0, int(seconds * 1000)) if _is_number(seconds) else 0
+
+
+def _is_number(said: Any) -> bool:
+    return isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
 
 
 def text_of(said: Any) -> str:
     """Foreign text as data: no control characters, of bounded length."""
-    return "".join(c if c.isprintable() else " " for c in str(said or "")[:LONGEST_TEXT])
+    text = str(said or "")[:LONGEST_TEXT]
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def _dicts(items: Any) -> list[dict[str, Any]]:
@@ -235,28 +295,27 @@ def host_seen(
     strange = [run for token, run in reading.runs.items() if token not in tokens and lives(run)]
     taken = {uuid for run in strange for uuid in run.get("gpus") or ()}
     ids, foreign, unfit = [""] * expected, 0, (1 << expected) - 1
-    gpus = _dicts((reading.probe or {}).get("gpus"))
-    for gpu in gpus:
-        slot = gpu.get("slot")
+    for gpu in reading.gpus:
+        slot = gpu.slot
         if type(slot) is int and 0 <= slot < expected:
-            ids[slot] = text_of(value(gpu.get("uuid")))
+            ids[slot] = text_of(value(gpu.uuid))
             strangers, fit = judge(gpu, tokens, free_bytes)
             foreign |= (strangers or ids[slot] in taken) << slot
             unfit &= ~((fit and bool(ids[slot])) << slot)
     alive = any(map(lives, reading.runs.values()))
-    readable = all(isinstance(value(gpu.get("processes")), list) for gpu in gpus) and (bool(gpus) or not expected)
+    told = bool(reading.gpus) or not expected
+    readable = told and all(isinstance(value(gpu.processes), list) for gpu in reading.gpus)
     return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, not alive and not foreign and readable)
 
 
-def judge(gpu: dict[str, Any], tokens: Collection[str], free_bytes: int) -> tuple[bool, bool]:
+def judge(gpu: GpuSaid, tokens: Collection[str], free_bytes: int) -> tuple[bool, bool]:
     """Of one GPU: is a process of strangers on it, and may it be used at all?"""
-    processes = value(gpu.get("processes"))
+    processes = value(gpu.processes)
     if not isinstance(processes, list):
         return False, False
     listed = _dicts(processes)
     ours = any(p.get("run") in tokens for p in listed)
     strangers = any(p.get("run") not in tokens and not p.get("system") for p in listed)
-    readings = gpu.get("readings")
-    used = value(readings.get("memory_used_bytes")) if isinstance(readings, dict) else None
+    used = value(gpu.readings.memory_used_bytes)
     full = not isinstance(used, int | float) or used >= free_bytes
     return strangers, ours or strangers or not full

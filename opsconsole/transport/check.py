@@ -15,6 +15,7 @@ from typing import Any
 
 from opsconsole.transport.address import HostAddress
 from opsconsole.transport.errors import ADVICE, TransportError, Unreach, plain
+from opsconsole.transport.lines import parse_object
 from opsconsole.transport.link import Connected, Disconnected, HostEvent, Line
 from opsconsole.transport.pool import HostPool, PoolOptions
 
@@ -235,7 +236,7 @@ def note(progress: _Progress, event: HostEvent) -> bool:
     if isinstance(event, Connected):
         progress.connected, progress.greeted_at_unix_s = event, time.time()
     elif isinstance(event, Line) and event.fields.get("event") == "probe":
-        progress.probe = event.fields.get("probe") or {}
+        progress.probe = parse_object(event.fields["probe"]) or {}
     elif isinstance(event, Disconnected) and not progress.finished:
         progress.error = TransportError(event.host, event.what, event.why, event.kind, advice=event.advice)
     else:

@@ -200,5 +200,5 @@ class FakePool:
                     told[token] = host.phase(run)
                     self.hear("line", host.name, {"event": "run", "run": host.describe(token)})
             if not host.mute:
-                self.hear("line", host.name, {"event": "probe", "probe": host.probe()})
+                self.hear("line", host.name, {"event": "probe", "probe": json.dumps(host.probe()).encode()})
             await asyncio.sleep(self.interval_s)

@@ -187,8 +187,11 @@ async def test_gpus_of_strangers_and_of_runs_that_nobody_knows_are_not_free(tmp_
     [
         {"event": "run", "run": {"token": 3}},
         {"event": "run", "run": {}},
-        {"event": "probe", "probe": {"gpus": [None, 7, {"slot": "x"}, {"slot": 99}, {"slot": 0, "processes": []}]}},
-        {"event": "probe", "probe": {"gpus": 3}},
+        {"event": "probe", "probe": b'{"gpus": [{"slot": "x"}, {"slot": 99}, {"slot": 0, "processes": []}]}'},
+        {"event": "probe", "probe": b'{"gpus": [null, 7]}'},
+        {"event": "probe", "probe": b'{"gpus": 3}'},
+        {"event": "probe", "probe": b"[]"},
+        {"event": "probe", "probe": 3},
         {"event": "kernel", "lines": "none"},
         {"event": ["?"]},
     ],

@@ -46,6 +46,21 @@ def test_only_objects_are_objects() -> None:
         assert parse_object(bad) is None
 
 
+def test_a_probe_stays_as_it_was_sent_and_is_known_to_be_sound() -> None:
+    assert parse_object(b'{"event": "probe", "probe": {"a": [1,  2]}}') == {
+        "event": "probe",
+        "probe": b'{"a": [1,  2]}',
+    }
+    for bad in (b'{"a": "\xff"}', b'{"a": NaN}', b'{"a": 1 2}', b"[" * 100_000):
+        assert parse_object(b'{"event": "probe", "probe": ' + bad + b"}") is None
+
+
+def test_half_a_surrogate_pair_is_mended() -> None:
+    """Python writes such for a file name that is no UTF-8; SQLite and most readers refuse it."""
+    assert parse_object(rb'{"a": "x\udcff", "b": "\ud83d\ude00"}') == {"a": "x\ufffd", "b": "\ufffd\ufffd"}
+    assert parse_object(rb'{"b": "\ud83d\ude00"}') == {"b": "\U0001f600"}
+
+
 def test_foreign_text_becomes_one_plain_line() -> None:
     assert plain("a\x1b[31m\nb\x00c\u202e") == "a [31m b c"
     assert len(plain("x" * 5000, 300)) == 300

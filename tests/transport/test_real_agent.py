@@ -61,7 +61,7 @@ async def test_hello_probe_and_a_run_that_outlives_the_connection(gpu_host: Sshd
         assert {"hostkit", "boot_id", "time_unix_s", "runs"} <= set(watched.of(Connected)[0].hello)
         await watched.until(lambda: any(line.fields.get("event") == "probe" for line in watched.of(Line)))
         probe = next(line.fields["probe"] for line in watched.of(Line) if line.fields.get("event") == "probe")
-        assert len(probe["gpus"]) == 2
+        assert len(json.loads(probe)["gpus"]) == 2
         await start(watched, "t1", "sh", "-c", "echo it says ü; sleep 60")
         gpu_host.kill()
         await watched.until_lost("gpu001", Unreach.REFUSED)
