@@ -193,9 +193,9 @@ class Leader:
         sent: dict[str, int] = {}
         while True:
             fresh = {
-                host: (r.wall_ms, msgspec.json.encode(r.probe))
+                host: (r.wall_ms, r.body)
                 for host, r in self.picture.readings.items()
-                if r.probe is not None and sent.get(host) != r.wall_ms
+                if r.body and sent.get(host) != r.wall_ms
             }
             if fresh:
                 sent |= {host: at for host, (at, _) in fresh.items()}
