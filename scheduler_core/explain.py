@@ -12,7 +12,7 @@ from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId
 from scheduler_core.placement import protection_end, sizes_for
 from scheduler_core.preemption import headroom
-from scheduler_core.shapes import Shape, matches, shape_problem, shapes
+from scheduler_core.shapes import Misfit, Shape, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU_HOUR
 from scheduler_core.victims import Victim, weaker_leaves
@@ -83,8 +83,8 @@ class Explainer:
     def _capacity_reason(self, w: Workload) -> Hold:
         hosts = [r.host for r in self.state.hosts.values()]
         if (problem := shape_problem(w, hosts)) is not None:
-            too_small = problem.startswith("cluster too small")
-            return Hold(HoldKind.TOO_SMALL if too_small else HoldKind.NO_SHAPE, problem)
+            too_small = problem.kind is Misfit.TOO_FEW_HOSTS
+            return Hold(HoldKind.TOO_SMALL if too_small else HoldKind.NO_SHAPE, problem.text)
         return self._over_cap(w) or self._protected(w) or self._elsewhere(w) or self._better_claims(w)
 
     def _over_cap(self, w: Workload) -> Hold | None:

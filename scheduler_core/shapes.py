@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from scheduler_core.fleet import Host
@@ -40,25 +41,43 @@ def sizes_of(hosts: Iterable[Host], needs: Iterable[tuple[str, str]] = ()) -> tu
     return tuple(sorted({h.gpus for h in hosts if h.gpus and matches(h, wanted)}, reverse=True))
 
 
-def shape_problem(workload: Workload, hosts: Sequence[Host]) -> str | None:
+class Misfit(StrEnum):
+    """Why no host shape holds a workload. The first is its own fault (rule 16), the others may pass with new hosts."""
+
+    NOT_WHOLE_HOSTS = "not_whole_hosts"
+    NO_SUCH_HOST = "no_such_host"
+    TOO_FEW_HOSTS = "too_few_hosts"
+
+
+class ShapeProblem(NamedTuple):
+    """`text` is for people; what could be done about it comes after a semicolon."""
+
+    kind: Misfit
+    text: str
+
+
+def shape_problem(workload: Workload, hosts: Sequence[Host]) -> ShapeProblem | None:
     """Why no host shape of this cluster can ever hold it, with the nearest shapes that could; None where one can."""
-    matching = [h for h in hosts if matches(h, workload.needs)]
+    matching = [h for h in hosts if h.gpus and matches(h, workload.needs)]
     if not matching:
         needs = ", ".join(f"{key}={value}" for key, value in workload.needs)
-        return f"no host is labelled {needs}" if needs else "the cluster has no hosts"
+        text = f"no host with GPUs is labelled {needs}" if needs else "the cluster has no GPUs"
+        return ShapeProblem(Misfit.NO_SUCH_HOST, text)
     sizes = sizes_of(matching)
     possible = shapes(workload, sizes)
     if not possible:
         size = sizes[0]
         below, above = workload.gpus // size * size, -(-workload.gpus // size) * size
-        return f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}; nearest: {below} or {above} GPUs"
+        text = f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}; nearest: {below} or {above} GPUs"
+        return ShapeProblem(Misfit.NOT_WHOLE_HOSTS, text)
     if any(_holds(matching, shape) for shape in possible):
         return None
     shape = possible[0]
     if shape.gpus > sizes[0]:
-        return f"no host has {shape.gpus} GPUs; the largest has {sizes[0]}"
+        return ShapeProblem(Misfit.NO_SUCH_HOST, f"no host has {shape.gpus} GPUs; the largest has {sizes[0]}")
     able = sum(1 for h in matching if h.gpus >= shape.gpus)
-    return f"cluster too small: {shape.hosts} hosts with {shape.gpus} GPUs each are needed, {able} exist"
+    text = f"cluster too small: {shape.hosts} hosts with {shape.gpus} GPUs each are needed, {able} exist"
+    return ShapeProblem(Misfit.TOO_FEW_HOSTS, text)
 
 
 def _holds(hosts: Iterable[Host], shape: Shape) -> bool:

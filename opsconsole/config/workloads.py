@@ -14,7 +14,7 @@ from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, WorkloadId
 from scheduler_core.policy import Policy
-from scheduler_core.shapes import shape_problem
+from scheduler_core.shapes import Misfit, ShapeProblem, shape_problem
 from scheduler_core.workload import Launch, OnPreempt, Workload
 
 MOST_GPUS = 1_000_000
@@ -31,6 +31,13 @@ class Strictness(Enum):
     RUNNING = "running"
 
 
+_REFUSED: dict[Strictness, tuple[Misfit, ...]] = {
+    Strictness.SUBMISSION: (Misfit.NOT_WHOLE_HOSTS, Misfit.NO_SUCH_HOST),
+    Strictness.SNAPSHOT: (Misfit.NOT_WHOLE_HOSTS,),
+    Strictness.RUNNING: (),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """What a submission is held against. `known` keeps verdicts on shapes: many workloads are alike."""
@@ -38,19 +45,15 @@ class Site:
     tree: BudgetTree
     policy: Policy
     hosts: Sequence[Host]
-    known: dict[tuple[object, ...], str | None] = field(default_factory=dict, compare=False)
+    known: dict[tuple[object, ...], ShapeProblem | None] = field(default_factory=dict, compare=False)
 
     def shape_problem(self, w: Workload, strictness: Strictness) -> str | None:
         """Why no host shape holds it. A cluster that is only too small is no mistake: it may grow (rule 22)."""
-        if strictness is Strictness.RUNNING:
-            return None
         alike = (w.gpus, w.hosts, w.gpus_per_host, w.needs)
         if alike not in self.known:
             self.known[alike] = shape_problem(w, self.hosts)
         problem = self.known[alike]
-        if problem is None or problem.startswith("cluster too small"):
-            return None
-        return problem if strictness is Strictness.SUBMISSION or "nearest" in problem else None
+        return problem.text if problem is not None and problem.kind in _REFUSED[strictness] else None
 
 
 def build_workload(

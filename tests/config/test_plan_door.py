@@ -160,6 +160,22 @@ def test_held_workloads_hold_in_their_place(tmp_path: Path) -> None:
     assert "held" in decisions(found, "hold")["a"]["reason"]
 
 
+def test_needs_that_no_host_has_are_a_hold_with_the_reason_and_stop_nobody(tmp_path: Path) -> None:
+    """G2-04: also where their values read like our own words."""
+    found = plan(
+        tmp_path,
+        """\
+  - {id: v, budget: vision, gpus: 8, min_runtime: 1h, resumable: true, running: {on: {gpu1: 8}, for: 2h}}
+  - {id: a, budget: olmo/eval, gpus: 1, min_runtime: 1h, waiting: 1m, needs: {model: h100}}
+  - {id: b, budget: olmo/eval, gpus: 1, min_runtime: 0, waiting: 1m, needs: {zone: nearest}}
+""",
+    )
+    held = decisions(found, "hold")
+    assert "no host with GPUs is labelled model=h100" in held["a"]["reason"]
+    assert "no host with GPUs is labelled zone=nearest" in held["b"]["reason"]
+    assert not decisions(found, "preempt")
+
+
 def test_every_error_of_a_snapshot_is_named(tmp_path: Path) -> None:
     text = (
         HEAD

@@ -134,7 +134,7 @@ def test_more_than_there_is_now_may_wait() -> None:
 
 def test_needs_that_no_host_has_are_refused_at_submission_and_held_in_a_snapshot() -> None:
     needs = (("model", "a100"),)
-    assert "no host is labelled model=a100" in build(needs)[1]["gpus"]
+    assert "no host with GPUs is labelled model=a100" in build(needs)[1]["gpus"]
     assert build(needs, Strictness.SNAPSHOT)[0] is not None
     assert build((), Strictness.SNAPSHOT, gpus="12")[0] is None
     assert build((), Strictness.RUNNING, gpus="12")[0] is not None
