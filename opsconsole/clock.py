@@ -63,12 +63,12 @@ class BootClock:
         self._store.put("clock", json.dumps([self.boot_id, self._at, self._cluster]))
 
     def _anchor(self) -> tuple[int, int]:
-        kept = self._store.get("clock")
+        kept, at = self._store.get("clock"), self._boot_now()
         if kept is not None:
-            boot, at, cluster = json.loads(kept)
-            if boot == self.boot_id:
-                return int(at), int(cluster)
-        at, wall = self._boot_now(), self._wall_now()
+            boot, kept_at, cluster = json.loads(kept)
+            if boot == self.boot_id and kept_at <= at:  # a boot id may be unknown, before and after
+                return int(kept_at), int(cluster)
+        wall = self._wall_now()
         if not self._last:
             return at, wall
         least = self._last + at
