@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
@@ -73,12 +74,16 @@ def _places(view: ClusterView, drain: DrainPlan) -> Mapping[WorkloadId, int]:
 
 
 def _empty_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
-    """When each host is empty at the latest, or that nobody can say and why."""
+    """When the hosts are empty at the latest; of which nobody can say, and why."""
+    ends = dict(zip(drain.hosts, drain.empty_at, strict=True))
+    known = [at for at in ends.values() if at is not None]
     lines = []
-    for name, at in zip(drain.hosts, drain.empty_at, strict=True):
-        blocked = next((row.blocked for row in drain.rows if row.host == name and row.blocked), "it cannot be asked")
-        when = f"empty by {day_clock(view.wall(at), view.wall_ms)}" if at is not None else f"empty: unknown, {blocked}"
-        lines.append(f"{name} {when}")
+    if known:
+        who = next(name for name, at in ends.items() if at is not None) if len(known) == 1 else f"{len(known)} hosts"
+        lines.append(f"{who} empty by {day_clock(view.wall(max(known)), view.wall_ms)}")
+    for name in (name for name, at in ends.items() if at is None):
+        why = next((row.blocked for row in drain.rows if row.host == name and row.blocked), "it cannot be asked")
+        lines.append(f"{name}: nobody can say when it is empty: {why}")
     return tuple(lines)
 
 
@@ -134,8 +139,30 @@ def plan_cordon(view: ClusterView, hosts: Sequence[str]) -> Plan:
 
 
 def plan_undrain(view: ClusterView, hosts: Sequence[str]) -> Plan:
-    """Each host with the reason for which it was taken out: a bulk return must not bring a sick one back unseen."""
-    return _host_plan(view, hosts, HostEvent.UNDRAIN, lambda h, by: UndrainRequested(h, by), "serving again")
+    """Hosts by the reason for which they were taken out: a bulk return must not bring a sick one back unseen."""
+    by_reason = sorted(hosts, key=lambda name: (_taken_out(view, name), name))
+    plan = _host_plan(view, by_reason, HostEvent.UNDRAIN, lambda h, by: UndrainRequested(h, by), "serving again")
+    return replace(plan, effect=_reasons_line(view, plan.targets))
+
+
+def _taken_out(view: ClusterView, host: str) -> str:
+    """Why, and by whom."""
+    record = view.state.hosts.get(HostName(host))
+    if record is None or record.by is None:
+        return ""
+    return clean(f"{record.by.reason or 'no reason given'} ({record.by.actor})", 80)
+
+
+def _reasons_line(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
+    """The reasons, the rarest first with its hosts; nothing where all have one."""
+    groups: dict[str, list[str]] = {}
+    for host in hosts:
+        groups.setdefault(_taken_out(view, host), []).append(host)
+    if len(groups) < 2:
+        return ()
+    rarest = sorted(groups.items(), key=lambda group: (len(group[1]), group))
+    told = [f"{why}: {', '.join(names) if len(names) < 3 else count(len(names), 'host')}" for why, names in rarest]
+    return (f"taken out for different reasons: {'; '.join(told)}",)
 
 
 def plan_declare(view: ClusterView, hosts: Sequence[str], what: Literal["empty", "dead"]) -> Plan:
