@@ -233,13 +233,14 @@ def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Obs
         yield MemberNeverStarted(token, host, text_of(run.get("error")) or "it did not start")
         return
     gone_unknown = phase == "unknown" and run.get("processes_gone") is True
+    released_ago_ms = span_ms(run.get("released_ago_s"))
     if phase in ("running", "stopping", "exited", "released", "unknown"):
-        yield MemberStarted(token, host, ran_ms(run.get("ran_s")))
+        yield MemberStarted(token, host, span_ms(run.get("ran_s")) + released_ago_ms)
     if phase in ("exited", "released") or gone_unknown:
         code, signal = _ending(run.get("exit"))
         yield MemberExited(token, host, code, signal, run.get("signalled") is True)
     if phase == "released" or gone_unknown:
-        yield MemberReleased(token, host)
+        yield MemberReleased(token, host, released_ago_ms)
 
 
 def _ending(ending: Any) -> tuple[int | None, str | None]:
@@ -249,6 +250,7 @@ def _ending(ending: Any) -> tuple[int | None, str | None]:
     return code if type(code) is int else None, text_of(signal) if isinstance(signal, str) else None
 
 
+<<<<<<< Updated upstream
 def ran_ms(seconds: Any) -> int:
     """0 where the host cannot tell: protection then counts from now, never from earlier."""
     return max(0, int(seconds * 1000)) if _is_number(seconds) else 0
@@ -256,6 +258,13 @@ def ran_ms(seconds: Any) -> int:
 
 def _is_number(said: Any) -> bool:
     return isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
+=======
+def span_ms(seconds: Any) -> int:
+    """0 where the host cannot tell: protection, and what is no longer charged, then count from now, never earlier."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return 0
+    return max(0, int(seconds * 1000))
+>>>>>>> Stashed changes
 
 
 def text_of(said: Any) -> str:

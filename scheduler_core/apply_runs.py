@@ -69,7 +69,7 @@ def member_released(state: ClusterState, event: MemberReleased) -> None:
     if found is not None and not found[1].phase.gone:
         run, member = found
         broke = "" if member.exit_code == 0 else f"its member on {event.host} is gone"
-        member_gone(state, run, set_member(state, run, event.host, MemberPhase.RELEASED), broke)
+        member_gone(state, run, set_member(state, run, event.host, MemberPhase.RELEASED, event.ago_ms), broke)
 
 
 def never_started(state: ClusterState, event: MemberNeverStarted) -> None:

@@ -34,6 +34,7 @@ def _recharge(state: ClusterState, tree: BudgetTree) -> None:
         if old != new:
             state.ledgers.charge(old, state.now, -run.gpus * GPU, run.allocated)
             state.ledgers.charge(new, state.now, run.gpus * GPU, run.allocated)
+            run.charged_from = state.now
 
 
 def add_host(state: ClusterState, host: Host, /, **fields: Any) -> HostRecord:
@@ -176,25 +177,30 @@ def stopping(state: ClusterState, run: Run, stop: StopDecided) -> None:
     state.dirty = True
 
 
-def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase) -> bool:
-    """Moves a member on; masks and ledgers follow where its GPUs change hands. True when the whole run is gone."""
+def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase, ago_ms: int = 0) -> bool:
+    """Moves a member on; masks and ledgers follow where its GPUs change hands. True when the whole run is gone.
+
+    `ago_ms`: its GPUs were given back so long ago, and are charged until then; what ancestors from before a move of
+    its budget were charged stays with them (rule 2).
+    """
     member, host = run.members[name], state.hosts[name]
-    before = member.phase
+    before, at = member.phase, max(run.placed_at, run.charged_from, state.now - ago_ms)
     if before.holds_gpus and not phase.holds_gpus:
         _withdraw_part(state, run, member)
-        _uncharge(state, run, member)
+        _uncharge(state, run, member, at)
         touch_host(state, host, held=host.held & ~member.slots)
     if (leaks := phase is MemberPhase.LEAKED) or before is MemberPhase.LEAKED:
         touch_host(state, host, leaked=host.leaked | member.slots if leaks else host.leaked & ~member.slots)
     if phase.gone and not before.gone:
         host.runs.remove(run.id)
+        member.gone_at = at
     member.phase = phase
     return all(m.phase.gone for m in run.members.values())
 
 
-def _uncharge(state: ClusterState, run: Run, member: MemberRecord) -> None:
+def _uncharge(state: ClusterState, run: Run, member: MemberRecord, at: int) -> None:
     chain, count = state.budgets.chains[run.budget], member.slots.bit_count()
-    state.ledgers.charge(chain, state.now, -count * GPU, run.allocated)
+    state.ledgers.charge(chain, at, -count * GPU, run.allocated)
     for budget in chain:
         state.index.held[budget] -= count
 

@@ -237,10 +237,14 @@ class MemberExited:
 
 @dataclass(frozen=True, slots=True)
 class MemberReleased:
-    """Processes gone and GPU memory released, as the host reports it: now the GPUs are free (rule 13)."""
+    """Processes gone and GPU memory released, as the host reports it: now the GPUs are free (rule 13).
+
+    `ago_ms`: since when already, on the host's boot-time clock; 0 where nobody knows. Until then they are charged.
+    """
 
     run: RunId
     host: HostName
+    ago_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

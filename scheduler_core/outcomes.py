@@ -17,7 +17,7 @@ YIELDING = (StopCause.PREEMPT, StopCause.DRAIN, StopCause.MOVE)
 def finish_run(state: ClusterState, run: Run) -> None:
     """The last GPU was given back: the run becomes history, its workload waits again or ends."""
     record = state.workloads[run.workload]
-    outcome = judge(run, record.workload.time_limit_ms, state.now)
+    outcome = judge(run, record.workload.time_limit_ms, gone_at(state, run))
     record.attempts.append(_history(state, run, outcome))
     drop_run(state, run)
     record.run, record.pending = None, None
@@ -38,7 +38,12 @@ def finish_run(state: ClusterState, run: Run) -> None:
         set_phase(state, record, WorkloadPhase.WAITING)
 
 
-def judge(run: Run, time_limit_ms: int | None, now: int) -> str:
+def gone_at(state: ClusterState, run: Run) -> int:
+    """When its last member gave its GPUs back, be it noticed later."""
+    return max(state.now if m.gone_at is None else m.gone_at for m in run.members.values())
+
+
+def judge(run: Run, time_limit_ms: int | None, gone_at: int) -> str:
     """How the run ended. An exit that we asked for is no success; one that nobody knows is no failure of its own."""
     members = run.members.values()
     cause = run.stop.cause if run.stop else None
@@ -50,18 +55,18 @@ def judge(run: Run, time_limit_ms: int | None, now: int) -> str:
         return "failed"
     if cause in YIELDING:
         return "preempted"
-    if cause is StopCause.TIME_LIMIT or (cause is None and _host_ended_it_at_its_limit(run, time_limit_ms, now)):
+    if cause is StopCause.TIME_LIMIT or (cause is None and _host_ended_it_at_its_limit(run, time_limit_ms, gone_at)):
         return "time limit"
     if cause is StopCause.START_TIMEOUT:
         return "failed"
     return "requeued"  # by an operator, or its host died under it
 
 
-def _host_ended_it_at_its_limit(run: Run, time_limit_ms: int | None, now: int) -> bool:
+def _host_ended_it_at_its_limit(run: Run, time_limit_ms: int | None, gone_at: int) -> bool:
     """The host enforces `time_limit` itself, on its own clock, before our backstop."""
     if time_limit_ms is None or run.started_at is None or not any(m.signalled for m in run.members.values()):
         return False
-    return now >= run.started_at + time_limit_ms - CLOCKS_DIFFER_MS
+    return gone_at >= run.started_at + time_limit_ms - CLOCKS_DIFFER_MS
 
 
 def never_ran(run: Run) -> bool:
@@ -130,7 +135,7 @@ def _pause_if_it_keeps_dying(state: ClusterState, record: WorkloadRecord) -> Non
 def _note_early_failure(state: ClusterState, run: Run, record: WorkloadRecord) -> None:
     """Failures soon after the start count against host and workload (rule 28)."""
     begun = run.started_at if run.started_at is not None else run.placed_at
-    if state.now - begun > state.policy.suspect_within_ms:
+    if gone_at(state, run) - begun > state.policy.suspect_within_ms:
         return
     start = state.now - state.policy.suspect_window_ms
     state.failures = [failure for failure in state.failures if failure.at > start]
@@ -146,7 +151,7 @@ def _history(state: ClusterState, run: Run, outcome: str) -> Attempt:
         tuple(Member(name, m.slots) for name, m in run.members.items()),
         run.placed_at,
         run.started_at,
-        state.now,
+        gone_at(state, run),
         outcome,
         worst.exit_code,
         worst.signal,

@@ -50,6 +50,7 @@ class MemberRecord:
     phase: MemberPhase = MemberPhase.DISPATCHED
     boot_id: str = ""  # of the host when it started there; "" while the boot is not known
     started_at: int | None = None  # on our clock, from what the host said it had run for
+    gone_at: int | None = None  # on our clock, from what the host said how long ago it was
     exit_code: int | None = None
     signal: str | None = None
     signalled: bool = False
@@ -71,6 +72,7 @@ class Run:
     checkpoint_at: int | None = None  # of the newest checkpoint known
     stop: StopDecided | None = None
     stop_at: int | None = None
+    charged_from: int = 0  # since when in the ledgers of today's budget tree
 
     @property
     def gpus(self) -> int:

@@ -7,7 +7,7 @@ integral, so that usage in any window is a difference of two integrals: nothing 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -32,8 +32,10 @@ class StepFunction:
         return self.rates[-1] if self.rates else 0
 
     def change(self, at: int, delta: int) -> None:
-        """The rate changes by `delta` from `at` on. Instants may not run backwards."""
-        if not self.times:
+        """The rate changes by `delta` from `at` on. An instant that has passed corrects everything since."""
+        if self.times and at < self.times[-1]:
+            self._correct(max(at, self.times[0]), delta)
+        elif not self.times:
             self.times, self.rates, self.sums = [at], [delta], [0]
         elif at == self.times[-1]:
             self.rates[-1] += delta
@@ -43,6 +45,16 @@ class StepFunction:
             self.times.append(at)
             if len(self.times) > TRIM_STEPS:
                 self._trim(at)
+
+    def _correct(self, at: int, delta: int) -> None:
+        first = bisect_left(self.times, at)
+        if self.times[first] != at:
+            self.sums.insert(first, self.sums[first - 1] + self.rates[first - 1] * (at - self.times[first - 1]))
+            self.rates.insert(first, self.rates[first - 1])
+            self.times.insert(first, at)
+        for i in range(first, len(self.times)):
+            self.rates[i] += delta
+            self.sums[i] += delta * (self.times[i] - at)
 
     def until(self, at: int) -> int:
         """The integral from the beginning to `at`, which is no earlier than the last change."""

@@ -7,10 +7,11 @@ that were issued, the order of time. Tests and the simulator let it look after e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scheduler_core.ids import BudgetId, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.observations import MemberReleased, Observation
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
 from scheduler_core.workload import Outcome, WorkloadPhase
@@ -18,16 +19,31 @@ from scheduler_core.workload import Outcome, WorkloadPhase
 Held = Counter[tuple[BudgetId, bool]]  # GPU-thousandths per budget and ledger
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A member that holds GPUs, and where it is charged since when."""
+
+    chain: tuple[BudgetId, ...]
+    allocated: bool
+    amount: int  # GPU-thousandths
+    since: int
+
+
 @dataclass
 class Witness:
-    """`look` after every step; it returns what it saw going wrong."""
+    """`hear` what a step is given, `look` after it; that returns what it saw going wrong."""
 
     now: int = 0
     held: Held = field(default_factory=Counter)
     used: Held = field(default_factory=Counter)
+    parts: dict[tuple[RunId, HostName], Part] = field(default_factory=dict)
+    late: list[MemberReleased] = field(default_factory=list)  # heard, and over before they were
     ended: dict[WorkloadId, Outcome | None] = field(default_factory=dict)
     attempts: dict[WorkloadId, int] = field(default_factory=dict)
     tokens: dict[RunId, WorkloadId] = field(default_factory=dict)
+
+    def hear(self, observations: Iterable[Observation]) -> None:
+        self.late += [o for o in observations if isinstance(o, MemberReleased) and o.ago_ms]
 
     def look(self, state: ClusterState) -> list[str]:
         problems = [*self._time(state), *self._usage(state), *self._ends(state), *self._tokens(state)]
@@ -42,15 +58,27 @@ class Witness:
         """Every ledger against the sum of GPUs held times how long (nothing changes between steps)."""
         for key, rate in self.held.items():
             self.used[key] += rate * (state.now - self.now)
-        self.held = Counter()
-        for run in state.runs.values():
-            for budget in state.budgets.chains[run.budget]:
-                self.held[budget, run.allocated] += run.gpus * GPU
+        for fact in self.late:
+            if (part := self.parts.pop((fact.run, fact.host), None)) is not None:
+                unused = part.amount * min(fact.ago_ms, state.now - part.since)
+                self.used.subtract({(budget, part.allocated): unused for budget in part.chain})
+        self.late.clear()
+        self._remember(state)
         for (budget, allocated), amount in self.used.items():
             ledger = (state.ledgers.allocated if allocated else state.ledgers.unallocated).get(budget)
             charged = ledger.until(state.now) if ledger is not None else 0
             if charged != amount:
                 yield f"{budget}: charged {charged}, held {amount} (allocated: {allocated})"
+
+    def _remember(self, state: ClusterState) -> None:
+        self.held, self.parts = Counter(), {}
+        for run in state.runs.values():
+            chain = state.budgets.chains[run.budget]
+            self.held.update({(budget, run.allocated): run.gpus * GPU for budget in chain})
+            for name, member in run.members.items():
+                if member.phase.holds_gpus:
+                    amount, since = member.slots.bit_count() * GPU, max(run.placed_at, run.charged_from)
+                    self.parts[run.id, name] = Part(chain, run.allocated, amount, since)
 
     def _ends(self, state: ClusterState) -> Iterator[str]:
         """Ended is final, and a workload never goes back to an earlier attempt."""

@@ -110,6 +110,13 @@ class Run:
             return None
         return max(0.0, now - float(started))
 
+    def released_ago_s(self) -> float | None:
+        """Seconds since its GPUs were free, on the boot-time clock; None before, and where nobody can tell."""
+        now, released = proc.boottime_s(), (self.state or {}).get("released_boot_s")
+        if now is None or released is None or self.other_boot():
+            return None
+        return max(0.0, now - float(released))
+
     def note(self, phase: str) -> str | None:
         """What a person should know besides the phase."""
         if self.damage:
@@ -133,6 +140,7 @@ class Run:
             "phase": phase,
             "started_unix_s": state.get("started_unix_s"),
             "ran_s": None if phase == "never_started" else self.ran_s(),
+            "released_ago_s": self.released_ago_s(),
             "exit": state.get("exit"),
             "signalled": bool(state.get("signalled")),
             "stop_reason": state.get("stop_reason"),
@@ -151,7 +159,7 @@ class Run:
 
 def never_started(token: str, error: str | None) -> Record:
     """RUN of a token that is burnt and has no directory."""
-    empty = dict.fromkeys(("store", "started_unix_s", "ran_s", "exit", "stop_reason", "gpu_memory_bytes", "owner"))
+    unknown = ("store", "started_unix_s", "ran_s", "released_ago_s", "exit", "stop_reason", "gpu_memory_bytes", "owner")
     return {
         "token": token,
         "phase": "never_started",
@@ -164,7 +172,7 @@ def never_started(token: str, error: str | None) -> Record:
         "boot_id": None,
         "checkpointed_unix_s": None,
         "processes_gone": True,
-        **empty,
+        **dict.fromkeys(unknown),
     }
 
 

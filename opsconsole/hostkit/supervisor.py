@@ -377,7 +377,7 @@ class Supervisor:
             self.log.close()
         if self.rescue and not self.state.get("exit"):
             self.state["error"] = "its supervisor was killed: its exit status will never be known"
-        self._set("released")
+        self._set("released", released_boot_s=proc.boottime_s())
         while self.unsaved:
             time.sleep(POLL_S)
             self._save()

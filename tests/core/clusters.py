@@ -61,6 +61,7 @@ class Cluster:
         return HostSeen(HostName(host), boot, foreign=foreign, unfit=unfit, empty=empty)
 
     def see(self, *observations: Observation) -> Step:
+        self.witness.hear(observations)
         step = self.engine.step(self.now, observations)
         require(self.engine.state, self.witness)
         return step
@@ -81,12 +82,12 @@ class Cluster:
         run = self.run(wid)
         self.see(*(MemberStarted(run, host) for host in self.engine.state.runs[run].members))
 
-    def finish(self, wid: str, code: int = 0, signalled: bool = False) -> Step:
-        """Every member ends and gives its GPUs back."""
+    def finish(self, wid: str, code: int = 0, signalled: bool = False, ago_ms: int = 0) -> Step:
+        """Every member ends and gives its GPUs back, or did so a while ago."""
         run = self.run(wid)
         facts: list[Observation] = []
         for host in self.engine.state.runs[run].members:
-            facts += [MemberExited(run, host, code, None, signalled), MemberReleased(run, host)]
+            facts += [MemberExited(run, host, code, None, signalled), MemberReleased(run, host, ago_ms)]
         return self.see(*facts)
 
     def running(self, wid: str, budget: str = "a", gpus: int = 8, min_runtime: int = HOUR, **more: object) -> None:

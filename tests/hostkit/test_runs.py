@@ -26,6 +26,17 @@ def test_a_run_starts_and_tells_its_exit_code(host: Host) -> None:
     assert (run["attempt"], run["workload"], run["pids"]) == (1, "a", 0)
 
 
+def test_how_long_its_gpus_have_been_free_is_told_to_whoever_asks_later(host: Host) -> None:
+    client = host.connect()
+    assert client.start("a~1", ["sh", "-c", "read x </dev/null; sleep 0.2"])["run"]["released_ago_s"] is None
+    first = client.wait_phase("a~1", "released")["released_ago_s"]
+    client.kill()
+    again = host.connect().run("a~1")["released_ago_s"]
+    assert 0 <= first < again
+    host.boot_file.write_text("boot-2\n")
+    assert host.connect().run("a~1")["released_ago_s"] is None
+
+
 def test_a_signal_is_no_exit_code(host: Host) -> None:
     client = host.connect()
     client.start("a~1", ["sh", "-c", "kill -SEGV $$"])
