@@ -105,7 +105,8 @@ class Leader:
 
     def _emit(self, observations: Iterable[Observation]) -> None:
         self._inbox.extend(observations)
-        self._awake.set()
+        if self._inbox:
+            self._awake.set()
 
     async def _wait(self) -> None:
         """For something to happen, or for time to do it."""
