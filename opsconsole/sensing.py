@@ -250,21 +250,13 @@ def _ending(ending: Any) -> tuple[int | None, str | None]:
     return code if type(code) is int else None, text_of(signal) if isinstance(signal, str) else None
 
 
-<<<<<<< Updated upstream
-def ran_ms(seconds: Any) -> int:
-    """0 where the host cannot tell: protection then counts from now, never from earlier."""
+def span_ms(seconds: Any) -> int:
+    """0 where the host cannot tell: protection, and what is no longer charged, then count from now, never earlier."""
     return max(0, int(seconds * 1000)) if _is_number(seconds) else 0
 
 
 def _is_number(said: Any) -> bool:
     return isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
-=======
-def span_ms(seconds: Any) -> int:
-    """0 where the host cannot tell: protection, and what is no longer charged, then count from now, never earlier."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
-        return 0
-    return max(0, int(seconds * 1000))
->>>>>>> Stashed changes
 
 
 def text_of(said: Any) -> str:
