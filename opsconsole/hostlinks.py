@@ -15,7 +15,7 @@ from opsconsole.ports import Pool, PoolFactory
 from opsconsole.sensing import Sensing
 from scheduler_core.commands import Command, StartMember, StopMember
 from scheduler_core.ids import HostName
-from scheduler_core.observations import HostStale, Observation
+from scheduler_core.observations import HostStale, HostUnreachable, Observation
 
 LOOK_S = 10.0  # between questions to a host that owes an answer
 
@@ -36,16 +36,17 @@ class HostLinks:
     ) -> None:
         self.picture, self.epoch, self.emit, self.lose = picture, epoch, emit, lose
         self.acting = False
+        self._wanted = dict(picture.site.reach)
         self.sensing = Sensing(
             picture.store.id,
-            lambda host: picture.site.gpus(host),
+            self._gpus,
             emit,
             lambda: picture.site.inventory.policy.free_memory_mib,
             picture.site.interval_s,
             picture.readings,
             lambda: picture.state,
         )
-        self.pool: Pool = make_pool(self._hello, self._hear)
+        self.pool: Pool = make_pool(self._wanted.values(), self._hello, self._hear)
         self.dispatch = Dispatch(
             self.pool,
             lambda: picture.state,
@@ -65,6 +66,35 @@ class HostLinks:
         """Nothing is sent any more; hosts and runs go on by themselves."""
         await self.dispatch.aclose()
         await self.pool.aclose()
+
+    # -- which hosts -----------------------------------------------------------------------------------------------
+
+    def follow_inventory(self) -> None:
+        """Connects who came or moved. Who left stays connected until `let_go`."""
+        self._wanted |= self.picture.site.reach
+        self.pool.replace(self._wanted.values())
+
+    def let_go(self) -> None:
+        """Who left the inventory is cut when the last run there has ended. Without an address only a person can tell
+        when that is.
+        """
+        site, state = self.picture.site, self.picture.state
+        gone = [name for name in self._wanted if name not in site.reach and HostName(name) not in state.hosts]
+        for name in gone:
+            del self._wanted[name]
+            self.picture.readings.pop(name, None)
+        if gone:
+            self.pool.replace(self._wanted.values())
+        orphans = [h for h, record in state.hosts.items() if record.removed and h not in self._wanted]
+        self.picture.alarm("left", orphans_words(orphans))
+
+    def knows(self, host: str) -> bool:
+        return host in self._wanted
+
+    def _gpus(self, host: str) -> int:
+        expected = self.picture.site.gpus(host)
+        record = self.picture.state.hosts.get(HostName(host))
+        return expected if expected is not None else record.host.gpus if record is not None else 0
 
     # -- what hosts say --------------------------------------------------------------------------------------------
 
@@ -130,10 +160,7 @@ class HostLinks:
         return isinstance(command, StopMember) or self.has_spoken(command.host)
 
     def _is_live(self, host: str) -> bool:
-        try:
-            return self.pool.status(host).state in ("live", "late")
-        except OpsConsoleError:
-            return False  # it left the inventory
+        return self.knows(host) and self.pool.status(host).state in ("live", "late")
 
     async def look_forever(self) -> None:
         """Hosts that owe an answer are asked what they know."""
@@ -151,6 +178,8 @@ class HostLinks:
         while time.monotonic() < until and any(map(self._undecided, self.picture.site.hosts)):
             await asyncio.sleep(0.05)
         self.emit(HostStale(HostName(name)) for name in self.silent())
+        left = [name for name in self.picture.state.hosts if name not in self._wanted]
+        self.emit(HostUnreachable(name, "it left the inventory") for name in left)
 
     def silent(self) -> tuple[str, ...]:
         return tuple(name for name in self.picture.site.hosts if not self.has_spoken(name))
@@ -180,3 +209,11 @@ def forgotten_words(host: str, runs: Sequence[str]) -> str:
         return ""
     named = ", ".join(runs[:5]) + (" …" if len(runs) > 5 else "")
     return f"{host} knows nothing of {named}: they count as running until somebody declares them dead or stops them"
+
+
+def orphans_words(hosts: Sequence[str]) -> str:
+    """Hosts that left the inventory while nobody led: their runs are there, the way to them is not."""
+    if not hosts:
+        return ""
+    named = ", ".join(hosts[:5]) + (" …" if len(hosts) > 5 else "")
+    return f"{named} left the inventory with runs: put it back until they end, or: opsconsole declare dead"

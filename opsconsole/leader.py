@@ -17,10 +17,11 @@ from opsconsole.following import Follower
 from opsconsole.hostlinks import HostLinks
 from opsconsole.journalled import JournalledEngine
 from opsconsole.ports import AskedFor, PoolFactory
+from opsconsole.site import INVENTORY, INVENTORY_DIGEST, Site
 from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.image import StateImage, from_image, to_image
-from scheduler_core.observations import Observation
+from scheduler_core.observations import Observation, ReloadRequested
 
 TICK_S = 0.2  # at most, between two looks at what is asked for
 READINGS_S = 2.0
@@ -38,13 +39,14 @@ class LeadPlan:
 
 
 Confirm = Callable[[LeadPlan], Awaitable[bool]]
+Reread = Callable[[str], Awaitable[Site]]  # by digest; raises OpsConsoleError where the inventory is not that one
 
 
 class Leader:
     """`picture` is up to date when the term begins; from then on this term moves its engine, and nobody else."""
 
-    def __init__(self, picture: Follower, epoch: int, make_pool: PoolFactory) -> None:
-        self.picture, self.epoch = picture, epoch
+    def __init__(self, picture: Follower, epoch: int, make_pool: PoolFactory, reread: Reread) -> None:
+        self.picture, self.epoch, self.reread = picture, epoch, reread
         self.acted = False
         self.lost = ""  # why, once it is
         self._inbox: list[Observation] = []
@@ -52,6 +54,7 @@ class Leader:
         self._workers: set[asyncio.Task[None]] = set()
         self._beat_ms = boot_now_ms()  # when this process last lived for sure
         self._absent_ms = 0
+        self._kept = ""  # digest of the inventory that the store has
         self.journal = JournalledEngine.of(picture.store, picture.following, epoch, picture.alarm)
         self.links = HostLinks(picture, epoch, make_pool, self._emit, self.lose)
         picture.clock = BootClock(picture.store, picture.state.now)
@@ -65,7 +68,8 @@ class Leader:
         if confirm is not None and not await confirm(self.preview()):
             raise OpsConsoleError("not confirmed; nothing was done")
         self.acted = True
-        await self._turn([self.picture.site.inventory])
+        self._inbox.insert(0, self.picture.site.inventory)
+        await self._turn()
         self._work(self._keep_readings(), "keep readings")
         self._work(self.links.look_forever(), "look again")
         self.links.begin()
@@ -75,7 +79,7 @@ class Leader:
             if self._absent_ms:
                 await self._after_absence(reconcile_s)
             if not self.lost:
-                await self._turn([])
+                await self._turn()
         raise LostLease(self.lost)
 
     async def aclose(self) -> None:
@@ -119,17 +123,19 @@ class Leader:
         self._awake.clear()
         self.links.sensing.tick()
 
-    async def _turn(self, first: list[Observation]) -> None:
+    async def _turn(self) -> None:
         """One tick with all that has come in."""
         picture, journal = self.picture, self.journal
         requests = await self._requests()
         inbox, self._inbox = self._inbox, []
-        observations = [*first, *inbox, *(request.observation for request in requests)]
+        observations = [*inbox, *(request.observation for request in requests)]
         step = await self._step(observations, requests)
         if observations or step.decisions:
             picture.remember(picture.store.tail(picture.following.seq))
             picture.following.seq, picture.following.tick = journal.seq, journal.tick
             picture.touch()
+        self.links.let_go()
+        await self._keep_inventory()
         if not self.lost:
             self.links.dispatch.send(step.commands)
 
@@ -149,13 +155,34 @@ class Leader:
         taken: list[AskedFor] = []
         try:
             for request in self.picture.store.open_requests():
-                if why := request.refused or refusal(self.picture.state, request.observation):
+                if why := request.refused or await self._refusal(request.observation):
                     await self._refuse(request, why)
                 else:
                     taken.append(request)
         except StoreUnavailable as error:
             self.picture.alarm("store", error.message)
         return taken
+
+    async def _refusal(self, asked: Any) -> str:
+        """Why it cannot be done; empty where it can, and then a reload is under way in this tick."""
+        if not isinstance(asked, ReloadRequested):
+            return refusal(self.picture.state, asked)
+        try:
+            self.picture.site = await self.reread(asked.digest)
+        except OpsConsoleError as error:
+            return str(error)
+        self.links.follow_inventory()
+        self._inbox.insert(0, self.picture.site.inventory)
+        return ""
+
+    async def _keep_inventory(self) -> None:
+        """What this leader goes by, for those who want to see what a changed file changes."""
+        site = self.picture.site
+        if site.digest != self._kept:
+            with contextlib.suppress(StoreUnavailable):
+                for key, text in ((INVENTORY, site.document), (INVENTORY_DIGEST, site.digest)):
+                    await self.journal.write(self.journal.store.put, key, text)
+                self._kept = site.digest
 
     async def _refuse(self, request: AskedFor, why: str) -> None:
         await self.journal.write(self.journal.store.refuse, self.epoch, request.id, why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from scheduler_core.engine import Engine
@@ -12,6 +12,15 @@ class Clock(Protocol):
     """Instants in ms. `now` never goes back, survives NTP steps and suspends, and restarts where it was."""
 
     def now(self) -> int: ...
+
+
+class Destination(Protocol):
+    """How transport reaches a host; the live loop only hands it on."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
 
 
 class Effector(Protocol):
@@ -33,6 +42,7 @@ class Pool(Effector, Protocol):
     """All hosts of a cluster. What they say goes to the `hear` that the factory was given."""
 
     def start(self) -> None: ...
+    def replace(self, hosts: Iterable[Any]) -> None: ...
     def status(self, host: str) -> Any: ...
     def reconnect(self, host: str) -> None: ...
     async def aclose(self) -> None: ...
@@ -48,7 +58,9 @@ class Sensor(Protocol):
 class PoolFactory(Protocol):
     """Makes the pool of a leader. `hello` gives the fields of every greeting."""
 
-    def __call__(self, hello: Callable[[str], dict[str, Any]], hear: Callable[[str, str, Any], None]) -> Pool: ...
+    def __call__(
+        self, hosts: Iterable[Any], hello: Callable[[str], dict[str, Any]], hear: Callable[[str, str, Any], None]
+    ) -> Pool: ...
 
 
 class JournalEvent(Protocol):

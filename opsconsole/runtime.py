@@ -7,12 +7,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
 from opsconsole.following import Follower
-from opsconsole.leader import Confirm, Leader
+from opsconsole.leader import Confirm, Leader, Reread
 from opsconsole.ports import Pool, PoolFactory
 from opsconsole.site import Site
 from scheduler_core.observations import Observation
@@ -24,9 +23,13 @@ RECONCILE_S = 20.0
 
 @dataclass
 class Runtime(Follower):
-    """A follower that can ask the leader through the store, and lead itself where it has a `make_pool`."""
+    """A follower that can ask the leader through the store, and lead itself where it has a `make_pool`.
+
+    `reread` reads the inventory anew for a reload.
+    """
 
     make_pool: PoolFactory | None = None
+    reread: Reread | None = None
     leader: Leader | None = field(default=None, init=False)
     led_until_closed: bool = field(default=False, init=False)  # it stopped because it was closed, not beaten
 
@@ -71,7 +74,7 @@ class Runtime(Follower):
         self.alarm("leader", "")
         try:
             self.follow()
-            self.leader = Leader(self, epoch, self.make_pool)
+            self.leader = Leader(self, epoch, self.make_pool, self.reread or no_reload)
             await self.leader.act(confirm, reconcile_s)
         except LostLease as error:
             if self.leader is not None:
@@ -92,14 +95,6 @@ class Runtime(Follower):
         self.recover()
         self.touch()
 
-    async def reload(self, site: Site, repool: Callable[[Pool], None] | None = None) -> None:
-        """A changed inventory, already read and agreed to. Runs are not touched; `repool` gives the pool its addresses.
 
-        Only the leader's inventory counts: a follower only takes it for what it shows.
-        """
-        self.site = site
-        if self.leader is not None:
-            if repool is not None:
-                repool(self.leader.links.pool)
-            self.leader._emit([site.inventory])
-        self.touch()
+async def no_reload(digest: str) -> Site:
+    raise OpsConsoleError("this leader cannot read its inventory anew", advice="restart it")

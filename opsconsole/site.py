@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from opsconsole.ports import Destination
 from scheduler_core.observations import InventoryLoaded
+
+INVENTORY, INVENTORY_DIGEST = "inventory", "inventory_digest"  # in the store: what the leader goes by
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`address` is what other hosts reach a host by."""
+    """`document` is the inventory's text with its path, as `digest` names it; the store keeps it for those who come."""
 
     name: str
     inventory: InventoryLoaded
-    address: Callable[[str], str]
+    reach: Mapping[str, Destination] = field(default_factory=dict)  # by host
     interval_s: float = 2.0
     system_processes: tuple[str, ...] = ()
+    digest: str = ""
+    document: str = ""
 
-    def gpus(self, host: str) -> int:
-        """GPUs that the inventory expects there; 0 where it names no such host."""
-        return next((h.gpus for h in self.inventory.hosts if h.name == host), 0)
+    def gpus(self, host: str) -> int | None:
+        """GPUs that the inventory expects there; None where it names no such host."""
+        return next((h.gpus for h in self.inventory.hosts if h.name == host), None)
+
+    def address(self, host: str) -> str:
+        """What other hosts reach it by."""
+        address = self.reach[host].address
+        return "127.0.0.1" if address == "local" else address
 
     @property
     def hosts(self) -> list[str]:

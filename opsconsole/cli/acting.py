@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from opsconsole.cli.asking import look
-from opsconsole.cli.tables import print_table
+from opsconsole.cli.tables import output, print_table
 from opsconsole.cli.wiring import view_of
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.inventory import current_user
@@ -120,8 +120,9 @@ def act(
     targets: Sequence[str],
     make: Callable[[ClusterView, Sequence[str]], Plan],
     done: Callable[[ClusterView, Sequence[str]], str | None] | None = None,
+    ended: str = "requested",
 ) -> int:
-    """Plan, ask, check again, send, and with --wait follow to the true end."""
+    """Plan, ask, check again, send, and with --wait follow to the true end. `ended`: what it is once journalled."""
     runtime, view = look(args)
     plan = make(view, targets)
     if plan.done:
@@ -141,12 +142,13 @@ def act(
         raise OpsConsoleError("the cluster changed since the plan was shown; nothing was done", advice="run it again")
     by = By(current_user(), args.reason or "")
     asyncio.run(_send(runtime, plan.observations(by)))
-    ended = _wait_for(runtime, plan.targets, done) if getattr(args, "wait", False) and done else "requested"
+    if getattr(args, "wait", False) and done:
+        ended = _wait_for(runtime, plan.targets, done)
     return _report(args, plan, ended)
 
 
 def show_plan(plan: Plan) -> None:
-    console = Console()
+    console = output()
     console.print(Text(plan.table.title, style="bold"))
     print_table(plan.table, console)
     for line in plan.effect:
@@ -308,5 +310,5 @@ def _dry_submit(args: argparse.Namespace, view: ClusterView, workload: Workload)
         print(json.dumps({"id": workload.id, "outcome": "dry run", "decisions": rows}, indent=2))
     for item in items if not args.json else ():
         hosts = " ".join(f"{host}:{gpus}" for host, gpus in item.hosts.items())
-        Console().print(Text(f"{item.kind} {item.workload} {hosts}: {item.reason}"))
+        output().print(Text(f"{item.kind} {item.workload} {hosts}: {item.reason}"))
     return 0

@@ -7,10 +7,9 @@ import json
 import sys
 import time
 
-from rich.console import Console
 from rich.text import Text
 
-from opsconsole.cli.tables import print_json, print_table
+from opsconsole.cli.tables import output, print_json, print_table
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.snapshot_out import write_snapshot
 from opsconsole.config.units import parse_span_ms
@@ -77,7 +76,7 @@ def explain(args: argparse.Namespace) -> int:
         print(json.dumps({"id": args.id, "lines": lines}, indent=2))
     else:
         for line in lines:
-            Console().print(Text(line))
+            output().print(Text(line))
     return 0
 
 

@@ -8,10 +8,10 @@ import json
 import sys
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opsconsole.cli.tables import output
 from opsconsole.cli.wiring import Place
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import Inventory, find_inventory, read_inventory
@@ -98,7 +98,7 @@ def _print_hosts(hosts: list[Any]) -> None:
             word = "" if step is None else step.verdict.value
             cells.append(Text("–" if step is None else f"{step.found or word}", style=STYLES.get(word, "dim")))
         table.add_row(Text(host.host), *cells)
-    console = Console()
+    console = output()
     console.print(table)
     for host in hosts:
         for step in host.steps:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opsconsole.cli.tables import output
 from opsconsole.config.snapshot import read_snapshot
 from opsconsole.config.units import format_instant
 from scheduler_core.report import PlanReport, as_json, plan_report
@@ -27,7 +27,7 @@ def plan(args: argparse.Namespace) -> int:
 
 
 def _print_plan(report: PlanReport, state: ClusterState) -> None:
-    console = Console()
+    console = output()
     budgets = Table("BUDGET", "BALANCE", "RANK", title="Budgets by standing", title_justify="left")
     for row in report.order:
         depth = len(state.budgets.chains[row.budget]) - 1

@@ -6,15 +6,19 @@ import argparse
 import asyncio
 import signal
 import sys
+import time
 
+from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.leader import LeadPlan
 from opsconsole.presenting.sentences import sentence
+from opsconsole.presenting.view import PendingInventory
 from opsconsole.runtime import Runtime
 from scheduler_core.decisions import PassDone
 
 STANDBY_S = 1.0
+SAY_S = 0.5
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,21 +27,51 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _serve(args: argparse.Namespace) -> int:
-    runtime = Place.of(args).leader()
+    place = Place.of(args)
+    runtime = place.leader()
     stop = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     leading = asyncio.create_task(_lead(args, runtime))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({leading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    if not leading.done():
-        leading.cancel()
-    stopping.cancel()
+    watch = Watch(place, runtime)
+    others = [asyncio.create_task(work) for work in (stop.wait(), watch.run(), say(runtime, watch))]
+    await asyncio.wait({leading, *others}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (leading, *others):
+        task.cancel()
     try:
         await leading
     except asyncio.CancelledError:
         print("no longer leading; runs go on by themselves", file=sys.stderr)
+    for task in others:  # one that failed is a defect that must be seen
+        if task.done() and not task.cancelled():
+            task.result()
     return 0
+
+
+async def say(runtime: Runtime, watch: Watch) -> None:
+    """Prints alarms as they come and go, and what a changed inventory would change: a headless leader's only words."""
+    said: dict[str, str] = {}
+    while True:
+        for about, text in runtime.alarms.items():
+            if said.get(about) != text:
+                print(f"{clock()} ! {about}: {text}", flush=True)
+                if about == "inventory" and watch.pending is not None:
+                    print_changes(watch.pending)
+        for about in said.keys() - runtime.alarms.keys():
+            print(f"{clock()} {about}: over", flush=True)
+        said = dict(runtime.alarms)
+        await asyncio.sleep(SAY_S)
+
+
+def clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def print_changes(pending: PendingInventory) -> None:
+    for change in pending.changes:
+        effect = f"; {change.effect}" if change.effect else ""
+        print(f"  {change.topic} {change.subject}: {change.what}{effect}")
+    print("  opsconsole reload applies this", flush=True)
 
 
 async def _lead(args: argparse.Namespace, runtime: Runtime) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError
@@ -38,8 +39,12 @@ class LiveSource:
     lead_as: str = ""
     hand_over: bool = True
     actor: str = field(default_factory=current_user)
+    watch: Watch = field(init=False)
     _wish: Wish | None = None
     _wished: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.place, self.runtime)
 
     @property
     def version(self) -> int:
@@ -50,13 +55,20 @@ class LiveSource:
         return "" if self.place.inventory.allow_write else "the inventory says allow_write: false"
 
     def view(self) -> ClusterView:
-        return view_of(self.runtime)
+        return view_of(self.runtime, self.watch.pending)
 
     async def run(self) -> None:
         """Follows; leads when asked; follows again when it no longer leads."""
         if self.lead_as:
             self._wish = Wish(self.lead_as, None, asyncio.get_running_loop().create_future())
             self.lead_as = ""
+        watching = asyncio.create_task(self.watch.run())
+        try:
+            await self._follow_or_lead()
+        finally:
+            watching.cancel()
+
+    async def _follow_or_lead(self) -> None:
         while True:
             wish, self._wish = self._wish, None
             if wish is None:

@@ -12,12 +12,18 @@ from rich.text import Text
 
 from opsconsole.presenting.rows import Row, TableView
 
+PIPED_WIDTH = 1000  # for grep: a row is a line
 STYLES = {"good": "green", "warn": "yellow", "bad": "bold red", "unknown": "magenta", "dim": "dim", "accent": "cyan"}
+
+
+def output() -> Console:
+    """Standard output; where nobody looks at it, lines are not folded."""
+    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
 def print_table(view: TableView, console: Console | None = None) -> None:
     """Every column; text only, never markup."""
-    console = console or Console()
+    console = console or output()
     if not view.rows:
         console.print(Text(view.empty))
         return

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opsconsole.config.diff import reloaded
 from opsconsole.config.inventory import Cluster, Inventory, InventoryHost, find_inventory, read_inventory
-from opsconsole.presenting.view import ClusterView, Happening, HostFacts
+from opsconsole.errors import OpsConsoleError
+from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
 from opsconsole.runtime import Runtime
 from opsconsole.site import Site
 from opsconsole.store.store import Store
@@ -32,15 +37,30 @@ class Place:
         inventory = read_inventory(find_inventory(args.inventory))
         return cls(inventory, inventory.cluster(args.cluster))
 
+    @property
+    def file(self) -> str:
+        """The inventory, for those who started elsewhere."""
+        return os.path.abspath(self.inventory.path)
+
     def site(self) -> Site:
-        addresses = {h.name: h.address for h in self.cluster.hosts}
+        inventory = self.inventory
         return Site(
             self.cluster.name,
             self.cluster.loaded(),
-            lambda host: "127.0.0.1" if addresses[host] == "local" else addresses[host],
-            self.inventory.ssh.probe_interval_ms / 1000,
-            self.inventory.system_processes,
+            {address.name: address for address in self.addresses()},
+            inventory.ssh.probe_interval_ms / 1000,
+            inventory.system_processes,
+            inventory.digest,
+            json.dumps([self.file, inventory.text]),
         )
+
+    async def reread(self, digest: str) -> Site:
+        """For a leader: the file as it is now. Raises OpsConsoleError where it is not the one that was agreed to."""
+        new = await asyncio.to_thread(read_inventory, self.inventory.path)
+        if new.digest != digest:
+            what = f"the leader's inventory, {self.file}, is not the one that the plan was made from"
+            raise OpsConsoleError(what, advice="look at it again: opsconsole reload --dry-run")
+        return Place(reloaded(self.inventory, new), new.cluster(self.cluster.name)).site()
 
     def open_store(self, read_only: bool = False) -> Store:
         return Store(self.inventory.store_path(self.cluster), read_only)
@@ -50,9 +70,14 @@ class Place:
         return Runtime(self.site(), self.open_store(read_only=True))
 
     def leader(self) -> Runtime:
-        return Runtime(self.site(), self.open_store(), self.make_pool)
+        return Runtime(self.site(), self.open_store(), self.make_pool, self.reread)
 
-    def make_pool(self, hello: Callable[[str], dict[str, Any]], hear: Callable[[str, str, Any], None]) -> HostPool:
+    def make_pool(
+        self,
+        hosts: Iterable[HostAddress],
+        hello: Callable[[str], dict[str, Any]],
+        hear: Callable[[str, str, Any], None],
+    ) -> HostPool:
         """The pool of a leader; its events come to `hear` as (kind, host, payload)."""
         from opsconsole.transport.link import Connected, Disconnected
         from opsconsole.transport.pool import HostPool
@@ -67,7 +92,7 @@ class Place:
             else:
                 hear("line", event.host, event.fields)
 
-        return HostPool(self.addresses(), self.pool_options(hello), on_event)
+        return HostPool(hosts, self.pool_options(hello), on_event)
 
     def pool_options(self, hello: Callable[[str], dict[str, Any]]) -> PoolOptions:
         from opsconsole.hostkit.zipapp_build import build_zipapp
@@ -104,15 +129,16 @@ def address_of(host: InventoryHost, inventory: Inventory) -> HostAddress:
     )
 
 
-def view_of(runtime: Runtime) -> ClusterView:
+def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> ClusterView:
     """What screens and tables are drawn from, at this moment."""
     lease = runtime.lease
+    hosts = dict.fromkeys((*runtime.site.hosts, *runtime.state.hosts))
     leader = f"{lease.kind} at {lease.holder}" if lease.live else "nobody"
     return ClusterView(
         runtime.site.name,
         runtime.state,
         time.time_ns() // 1_000_000,
-        {host: _facts(runtime, host) for host in runtime.site.hosts},
+        {host: _facts(runtime, host) for host in hosts},
         "this console" if runtime.leader is not None else leader,
         runtime.leader is not None,
         0.0 if runtime.leader is not None else time.monotonic() - runtime.followed_at,
@@ -120,13 +146,14 @@ def view_of(runtime: Runtime) -> ClusterView:
         dict(runtime.alarms),
         [Happening(e.seq, e.wall_ms, e.kind, e.value) for e in runtime.events],
         runtime.version,
+        pending,
     )
 
 
 def _facts(runtime: Runtime, host: str) -> HostFacts:
     reading = runtime.readings[host]
     age = None if reading.probe_at is None else time.monotonic() - reading.probe_at
-    if runtime.pool is None:
+    if runtime.leader is None or not runtime.leader.links.knows(host):
         return HostFacts("", "", age, None, reading.probe, tuple(reading.kernel))
-    status = runtime.pool.status(host)
+    status = runtime.leader.links.pool.status(host)
     return HostFacts(status.state.value, status.why, age, status.rtt_s, reading.probe, tuple(reading.kernel))

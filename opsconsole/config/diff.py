@@ -7,7 +7,7 @@ budget is one that left and one that came.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState
 
 REACH = ("address", "port", "user", "identity", "jump", "python", "state_dir")
-AT_RESTART = ("state_dir", "ssh", "system_processes", "fence", "on_quit", "allow_write", "health")
+AT_RESTART = ("state_dir", "ssh", "system_processes", "on_quit", "allow_write", "health")
 
 
 class Topic(StrEnum):
@@ -221,3 +221,8 @@ def _settings(old: Inventory, new: Inventory) -> Iterator[Change]:
     for name in AT_RESTART:
         if getattr(old, name) != getattr(new, name):
             yield Change(Topic.SETTING, "", name, "changed", "counts at the next start")
+
+
+def reloaded(old: Inventory, new: Inventory) -> Inventory:
+    """The new one, but for the settings that count at the next start."""
+    return replace(new, **{name: getattr(old, name) for name in AT_RESTART})

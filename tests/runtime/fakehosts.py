@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,12 +146,24 @@ class FakePool:
     down: set[str] = field(default_factory=set)
     lose_answers: int = 0
     sent: list[tuple[str, str, Fields]] = field(default_factory=list)
+    wanted: list[str] = field(default_factory=list)
     live: set[str] = field(default_factory=set)
     tried: set[str] = field(default_factory=set)
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    started: bool = False
 
     def start(self) -> None:
-        self.tasks = [asyncio.create_task(self._link(host)) for host in self.hosts.values()]
+        self.started = True
+        self.replace([SimpleNamespace(name=name) for name in self.wanted])
+
+    def replace(self, hosts: Iterable[Any]) -> None:
+        self.wanted = [host.name for host in hosts]
+        for name in [name for name in self.tasks if name not in self.wanted]:
+            self.tasks.pop(name).cancel()
+            self.live.discard(name)
+        for name in self.wanted if self.started else ():
+            if name not in self.tasks:
+                self.tasks[name] = asyncio.create_task(self._link(self.hosts[name]))
 
     def status(self, host: str) -> Any:
         state = "live" if host in self.live else "lost" if host in self.tried else "never seen"
@@ -161,9 +173,9 @@ class FakePool:
         """It tries all the time anyway."""
 
     async def aclose(self) -> None:
-        for task in self.tasks:
+        for task in self.tasks.values():
             task.cancel()
-        await asyncio.wait(self.tasks)
+        await asyncio.wait(self.tasks.values())
 
     async def request(self, host: str, op: str, deadline_s: float, **fields: Any) -> Fields:
         await asyncio.sleep(0.002)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import opsconsole.leader as live
@@ -46,12 +47,14 @@ class Rig:
     names: tuple[str, ...] = ("h1", "h2")
     gpus: int = 4
     policy: Policy = POLICY
+    digest: str = ""  # of the inventory; `names`, `policy` and this are what a reload reads anew
     before_write: Callable[[str], None] | None = None
     hosts: dict[str, FakeHost] = field(default_factory=dict)
     pools: list[FakePool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.hosts = {name: FakeHost(self.path, name, self.gpus) for name in self.names}
+        for name in self.names:
+            self.hosts.setdefault(name, FakeHost(self.path, name, self.gpus))
 
     @property
     def store_path(self) -> Path:
@@ -64,22 +67,36 @@ class Rig:
     def site(self) -> Site:
         budgets = tuple(Budget(BudgetId(name), name, ROOT, WEIGHT) for name in "ab")
         hosts = tuple(Host(HostName(name), self.gpus) for name in self.names)
-        return Site("c", InventoryLoaded(self.policy, budgets, hosts), lambda host: f"addr-{host}", interval_s=0.1)
+        reach = {name: SimpleNamespace(name=name, address=f"addr-{name}") for name in self.names}
+        return Site("c", InventoryLoaded(self.policy, budgets, hosts), reach, interval_s=0.1, digest=self.digest)
 
     def runtime(self) -> Runtime:
-        def make(hello: Callable[[str], Any], hear: Callable[[str, str, Any], None]) -> FakePool:
+        def make(hosts: Iterable[Any], hello: Callable[[str], Any], hear: Callable[[str, str, Any], None]) -> FakePool:
             self.pools.append(FakePool(self.hosts, hello, hear))
+            self.pools[-1].replace(hosts)
             return self.pools[-1]
 
-        return Runtime(self.site(), Store(self.store_path, before_write=self.before_write), make)
+        async def reread(digest: str) -> Site:
+            if digest != self.digest:
+                raise OpsConsoleError("not the file that was agreed to")
+            return self.site()
+
+        return Runtime(self.site(), Store(self.store_path, before_write=self.before_write), make, reread)
 
     @asynccontextmanager
     async def leading(self) -> AsyncIterator[Runtime]:
         """A runtime that leads, once all hosts have been seen."""
+        async with self.leading_anyhow() as runtime:
+            await until(lambda: all_fresh(runtime), "hosts to be seen")
+            yield runtime
+
+    @asynccontextmanager
+    async def leading_anyhow(self) -> AsyncIterator[Runtime]:
+        """A runtime that leads, whichever hosts it has seen."""
         runtime = self.runtime()
         task = asyncio.create_task(runtime.lead("test", reconcile_s=2.0))
         try:
-            await until(lambda: acts(runtime) and all_fresh(runtime), "hosts to be seen", task)
+            await until(lambda: acts(runtime), "it to act", task)
             yield runtime
         finally:
             task.cancel()

@@ -388,20 +388,6 @@ async def test_a_full_disk_stops_acting_and_is_over_without_a_restart(tmp_path: 
     assert not problems(rig, runtime, ("w",))
 
 
-async def test_a_changed_inventory_leaves_runs_alone(tmp_path: Path) -> None:
-    """G6-09: a host leaves with a run on it, a budget changes; the run goes on."""
-    rig = Rig(tmp_path)
-    async with rig.leading() as runtime:
-        await runtime.ask(job("w", 60))
-        await until(lambda: started(runtime, "w"), "it")
-        (host,) = runtime.state.runs[record(runtime, "w").run].members  # type: ignore[index]
-        other = Rig(tmp_path, names=tuple(name for name in rig.names if name != host))
-        pools: list[Any] = []
-        await runtime.reload(other.site(), pools.append)
-        await until(lambda: runtime.state.hosts[host].removed, "the host to leave")
-        assert started(runtime, "w") and pools == [rig.pool]
-
-
 async def test_facts_of_one_link_are_told_once(tmp_path: Path) -> None:
     rig = Rig(tmp_path, names=("h1",))
     async with rig.leading() as runtime:

@@ -1,0 +1,91 @@
+"""The inventory is edited under a headless leader: noticed, shown, and applied when somebody asks for it."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.live.clusters import Live, live_cluster
+
+
+@contextmanager
+def serving(live: Live) -> Iterator[list[str]]:
+    """A headless leader, and what it has said so far."""
+    leader = live.serve()
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.extend(leader.stdout or ()))
+    reader.start()
+    try:
+        yield lines
+    finally:
+        leader.terminate()
+        try:
+            leader.wait(20)
+        except subprocess.TimeoutExpired:
+            leader.kill()
+        reader.join()
+
+
+def edited(path: Path, old: str, new: str) -> None:
+    """As an editor does it: a new file in place of the old one."""
+    text = path.read_text()
+    assert old in text
+    scratch = path.with_suffix(".new")
+    scratch.write_text(text.replace(old, new))
+    scratch.replace(path)
+
+
+def has(said: list[str], words: str) -> bool:
+    return any(words in line for line in said)
+
+
+def outcome(live: Live, *words: str) -> str:
+    return str(live.json("reload", *words)["outcome"])
+
+
+async def test_an_edit_is_shown_and_applied_when_asked_for() -> None:
+    async with live_cluster(2) as live:
+        with serving(live) as said:
+            _edit_and_reload(live, said)
+
+
+def _edit_and_reload(live: Live, said: list[str]) -> None:
+    inventory = live.cluster.inventory
+    live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+    words = ("submit", "--budget", "vision", "--gpus", "8", "--min-runtime", "1s", "--", "sleep", "600")
+    wid = live.run(*words).strip()
+    live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
+    (host,) = live.json("runs")[0]["hosts"]
+    assert outcome(live, "--yes") == "the leader goes by this file already"
+
+    text = inventory.read_text()
+    (line,) = [line for line in text.splitlines() if f"name: {host}," in line]
+    edited(inventory, line + "\n", "")
+    edited(inventory, "retry_delay: 5s", "retry_delay: 7s")
+    edited(inventory, "probe_interval: 1s", "probe_interval: 2s")
+    live.until(lambda: has(said, f"host {host}: leaves with 8 GPUs; cordoned at once; {wid}~1 there go on"), "words")
+    assert has(said, "policy retry_delay: 5s → 7s") and has(said, "setting ssh: changed; counts at the next start")
+    assert "not confirmed" in live.run("reload", status=2)
+    plan = live.json("reload", "--dry-run")
+    assert {row["subject"] for row in plan["rows"]} == {host, "retry_delay", "ssh"}
+    assert [h["state"] for h in live.json("hosts")] == ["serving", "serving"], "an edit is no confirmed plan"
+
+    assert outcome(live, "--yes", "--reason", "moved") == "applied"
+    assert [r["run"] for r in live.json("runs")] == [f"{wid}~1"]
+    states = {h["host"]: h["state"] for h in live.json("hosts")}
+    assert states[host] == "cordoned" and len(states) == 2
+    live.until(lambda: has(said, "inventory: over"), "the notice to end")
+    assert live.json("explain", wid)["lines"]
+    live.run("cancel", wid, "--yes", "--wait")
+    live.until(lambda: host not in {h["host"] for h in live.json("hosts")}, "its host to leave with its last run")
+    assert any(e.kind == "ReloadRequested" and e.value.by.reason == "moved" for e in live.events())
+
+    inventory.write_text(text.replace("gpus: 8", "gpus: eight"))
+    live.until(lambda: has(said, "the changed inventory is wrong") and has(said, "inventory.yaml:3"), "the first error")
+    assert "gpus" in live.run("reload", "--yes", status=2)
+    inventory.write_text(text)
+    assert outcome(live, "--yes") == "applied"
+    live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "the host to be back")
