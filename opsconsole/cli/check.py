@@ -1,4 +1,4 @@
-"""`opsconsole check`: every error of an inventory, and with --connect a table of its hosts."""
+"""`opsconsole check`: every error of an inventory, and with --connect how far each host comes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from opsconsole.cli.tables import output
 from opsconsole.cli.wiring import Place
-from opsconsole.config.errors import ConfigError
+from opsconsole.config.errors import ConfigError, Problem, problems_json
 from opsconsole.config.inventory import Inventory, find_inventory, read_inventory
+from opsconsole.presenting.text import count
 
+TOLD = ("python", "driver", "gpus", "clock", "disk")  # of what is well
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
 
 
@@ -26,13 +29,27 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError as error:
         if not args.json:
             raise
-        print(json.dumps({"ok": False, "problems": error.as_json()}, indent=2))
+        print(json.dumps({"ok": False, "problems": error.as_json(), "warnings": []}, indent=2))
         return error.exit_code
+    warnings = [*inventory.warnings, *_ssh_warnings(inventory)]
+    if not args.json:
+        for warning in warnings:
+            print(f"warning: {warning}", file=sys.stderr)
     if args.connect:
-        return asyncio.run(_connect(args, inventory))
+        return asyncio.run(_connect(args, inventory, warnings))
     summary = _summary(inventory)
-    print(json.dumps({"ok": True, "problems": [], **summary}, indent=2) if args.json else _sentence(inventory, summary))
+    found = {"ok": True, "problems": [], "warnings": problems_json(warnings), **summary}
+    print(json.dumps(found, indent=2) if args.json else _sentence(inventory, summary))
     return 0
+
+
+def _ssh_warnings(inventory: Inventory) -> list[Problem]:
+    """What OpenSSH would do by the same configuration and opsconsole does not."""
+    from opsconsole.transport.resolve import CONFIG_FILES
+    from opsconsole.transport.unsupported import unsupported
+
+    files = CONFIG_FILES if inventory.ssh.config is None else inventory.ssh.config
+    return [Problem(u.file, u.line, u.keyword, u.what, u.fix, warning=True) for u in unsupported(files)]
 
 
 def _summary(inventory: Inventory) -> dict[str, Any]:
@@ -50,11 +67,14 @@ def _summary(inventory: Inventory) -> dict[str, Any]:
 
 
 def _sentence(inventory: Inventory, summary: dict[str, Any]) -> str:
-    parts = [f"{c['name']}: {c['hosts']} hosts, {c['gpus']} GPUs, {c['budgets']} budgets" for c in summary["clusters"]]
+    parts = [
+        f"{c['name']}: {count(c['hosts'], 'host')}, {count(c['gpus'], 'GPU')}, {count(c['budgets'], 'budget')}"
+        for c in summary["clusters"]
+    ]
     return f"{inventory.path} is good. {'; '.join(parts)}. Try its hosts with --connect."
 
 
-async def _connect(args: argparse.Namespace, inventory: Inventory) -> int:
+async def _connect(args: argparse.Namespace, inventory: Inventory, warnings: Sequence[Problem]) -> int:
     from opsconsole.transport.check import check_hosts
 
     hosts: list[Any] = []
@@ -67,7 +87,8 @@ async def _connect(args: argparse.Namespace, inventory: Inventory) -> int:
         hosts += await check_hosts(place.addresses(), options, expected_gpus=expected, on_done=on_done)
     ok = all(host.ok for host in hosts)
     if args.json:
-        print(json.dumps({"ok": ok, "problems": [], "hosts": [_host_json(h) for h in hosts]}, indent=2))
+        found = {"ok": ok, "problems": [], "warnings": problems_json(warnings)}
+        print(json.dumps({**found, "hosts": [_host_json(h) for h in hosts]}, indent=2))
     else:
         _print_hosts(hosts)
     return 0 if ok else 1
@@ -88,19 +109,13 @@ def _host_json(host: Any) -> dict[str, Any]:
 
 
 def _print_hosts(hosts: list[Any]) -> None:
-    names = list(dict.fromkeys(step.name.value for host in hosts for step in host.steps))
-    table = Table("HOST", *(name.upper().replace("_", " ") for name in names), box=None, pad_edge=False)
+    """A line for each host, and below it what is not well with the one thing to do."""
+    console, width = output(), max(len(host.host) for host in hosts)
     for host in hosts:
-        steps = {step.name.value: step for step in host.steps}
-        cells = []
-        for name in names:
-            step = steps.get(name)
-            word = "" if step is None else step.verdict.value
-            cells.append(Text("–" if step is None else f"{step.found or word}", style=STYLES.get(word, "dim")))
-        table.add_row(Text(host.host), *cells)
-    console = output()
-    console.print(table)
-    for host in hosts:
+        found = [f"{s.name} {s.found}" for s in host.steps if s.name.value in TOLD and s.verdict.value == "ok"]
+        mark = ("✓ ready", STYLES["ok"]) if host.ok else ("✖ not ready", STYLES["fail"])
+        console.print(Text.assemble(f"{host.host:<{width}}  ", mark, f": {', '.join(found)}" if found else ""))
         for step in host.steps:
             if step.advice and step.verdict.value != "ok":
-                console.print(Text(f"{host.host}: {step.name.value}: {step.found}: {step.advice}"))
+                said = Text.assemble((f"{step.name}: ", STYLES[step.verdict.value]), f"{step.found}\n{step.advice}")
+                console.print(Padding(said, (0, 0, 0, 4), expand=False))
