@@ -1,0 +1,52 @@
+"""`opsconsole check` says everything that it knows of a file, for people and for scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opsconsole.cli import main
+
+INVENTORY = """\
+hosts:
+  - {name: gpu1, gpus: 8, identity: missing_key}
+budgets: [{name: a}]
+ssh: {config: ssh_config}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    (tmp_path / "ssh_config").write_text("Host *\n  StrictHostKeyChecking no\n")
+    path = tmp_path / "inventory.yaml"
+    path.write_text(INVENTORY)
+    return path
+
+
+def test_warnings_are_said_and_refuse_nothing(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(inventory)]) == 0
+    said = capsys.readouterr()
+    assert "main: 1 host, 8 GPUs, 1 budget." in said.out
+    key, keyword = said.err.splitlines()
+    assert f"{inventory}:2: hosts[0].identity: there is no file" in key
+    assert "ssh_config:2: StrictHostKeyChecking: host keys are always verified; log in once" in keyword
+
+
+def test_warnings_stand_in_the_json(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(inventory), "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["ok"] and not said.err
+    assert [(w["line"], w["field"], w["warning"]) for w in found["warnings"]] == [
+        (2, "hosts[0].identity", True),
+        (2, "StrictHostKeyChecking", True),
+    ]
+
+
+def test_errors_are_json_too(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inventory.write_text(INVENTORY.replace("gpus: 8", "gpus: eight"))
+    assert main(["check", str(inventory), "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert not found["ok"] and found["problems"][0]["line"] == 2
