@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from opsconsole.ports import Destination
 from scheduler_core.observations import InventoryLoaded
@@ -11,7 +12,7 @@ from scheduler_core.observations import InventoryLoaded
 INVENTORY, INVENTORY_DIGEST = "inventory", "inventory_digest"  # in the store: what the leader goes by
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Site:
     """`document` is the inventory's text with its path, as `digest` names it; the store keeps it for those who come."""
 
@@ -25,7 +26,11 @@ class Site:
 
     def gpus(self, host: str) -> int | None:
         """GPUs that the inventory expects there; None where it names no such host."""
-        return next((h.gpus for h in self.inventory.hosts if h.name == host), None)
+        return self._gpus.get(host)
+
+    @cached_property
+    def _gpus(self) -> dict[str, int]:
+        return {host.name: host.gpus for host in self.inventory.hosts}
 
     def address(self, host: str) -> str:
         """What other hosts reach it by."""
