@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsconsole.presenting.rows import Row, TableView
+from opsconsole.presenting.text import parse_span
 
 TERM = re.compile(r"([A-Za-z][\w. -]*?)(!=|>=|<=|=|>|<|~)(.*)", re.S)
 SPLIT = re.compile(r'(?:[^\s"]|"[^"]*")+')
 SUFFIXES = ("", "_s", "_gpu_h", "_gpus", "_c", "_percent", "_ms")
-SPANS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 Test = Callable[[Row], bool]
 
 
@@ -138,8 +138,8 @@ def _pattern(read: Callable[[Row], Any], wanted: str) -> Test:
 def _number(text: str) -> float | None:
     """A number, or a span such as 90s, 2h, 1d12h, in seconds; `%` and `C` may follow."""
     text = text.strip().lower()
-    if re.fullmatch(r"(\d+(\.\d+)?[smhdw])+", text):
-        return sum(float(n) * SPANS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
+    if (seconds := parse_span(text)) is not None:
+        return seconds
     match = re.fullmatch(r"(-?\d+(\.\d+)?)(%|c|k)?", text)
     if match is None:
         return None

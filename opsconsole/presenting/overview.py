@@ -5,7 +5,7 @@ from __future__ import annotations
 from opsconsole.presenting.hosts import mark
 from opsconsole.presenting.queue import why_counts
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.summary import queue_line, sums
+from opsconsole.presenting.summary import health_line, queue_line, sums
 from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import active_drains, eta, why_unknown
@@ -20,6 +20,8 @@ NEEDS_COLUMNS = (
     Column("SINCE", 6, right=True, by="since_s"),
     Column("WHY", 24, grow=True),
 )
+REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 24, grow=True, by="reason"))
+LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out"
 OUT = (HostState.SUSPECT, HostState.VERIFY_FAILED)
 AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)
 Line = list[Cell]
@@ -47,8 +49,15 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "?"
 
 
-def host_map(view: ClusterView, width: int) -> list[Line]:
-    """A mark for each host, by rack where the inventory labels racks."""
+def hosts_title(view: ClusterView) -> str:
+    return f"Hosts: {health_line(view) or 'none known'}"
+
+
+def host_map(view: ClusterView, width: int, height: int) -> list[Line]:
+    """A mark for each host, by rack where the inventory labels racks, and what the marks mean.
+
+    What does not fit in `height` lines is said.
+    """
     racks: dict[str, list[HostRecord]] = {}
     for name in sorted(view.state.hosts):
         record = view.state.hosts[name]
@@ -60,7 +69,10 @@ def host_map(view: ClusterView, width: int) -> list[Line]:
         for at in range(0, len(records), per_line):
             marks = [_dot(view, record) for record in records[at : at + per_line]]
             lines.append([Cell(title, "dim"), *marks] if title else marks)
-    return lines
+    room = max(1, height - 2)
+    if len(lines) > room:
+        lines[room - 1 :] = [[Cell(f"and {count(len(lines) - room + 1, 'more line')}: 2 shows every host", "unknown")]]
+    return [*lines, [], [Cell(LEGEND, "dim")]]
 
 
 def _dot(view: ClusterView, record: HostRecord) -> Cell:
@@ -70,11 +82,13 @@ def _dot(view: ClusterView, record: HostRecord) -> Cell:
     return Cell(cell.text[0], cell.token)
 
 
-def queue_lines(view: ClusterView) -> list[Line]:
-    lines: list[Line] = [[Cell(queue_line(view))]]
-    for reason, number in why_counts(view).items():
-        lines.append([Cell(f"{number:5} ", "accent"), Cell(reason.replace("_", " "))])
-    return lines
+def reasons_table(view: ClusterView) -> TableView:
+    """How many wait for which reason."""
+    rows = tuple(
+        Row(f"reason:{reason}", (Cell(str(number), "accent"), Cell(reason.replace("_", " "))), {"reason": reason})
+        for reason, number in why_counts(view).items()
+    )
+    return TableView(f"Queue: {queue_line(view)}", REASON_COLUMNS, rows, "nobody waits", counted=False)
 
 
 def needs_table(view: ClusterView, alarms: dict[str, str] | None = None) -> TableView:

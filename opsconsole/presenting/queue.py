@@ -14,7 +14,7 @@ from scheduler_core.planner import queue_order
 from scheduler_core.state import WorkloadRecord
 
 POSITION = Column("POS", 4, right=True, by="position")
-MOVE = Column("MOVE", 5, right=True, by="move")
+MOVE = Column("MOVE", 4, right=True, from_width=90, by="move")
 REST = (
     Column("WORKLOAD", 14, by="name", most=30),
     Column("BUDGET", 12, by="budget", most=24),
@@ -48,7 +48,7 @@ def queue_table(view: ClusterView, before: Mapping[str, int] | None = None) -> T
         record = view.state.workloads[order[at]]
         return _row(view, at + 1, record, explainer.hold(record), before)
 
-    return TableView("Queue", COLUMNS if before is None else MOVING, LazyRows(order, make), "nobody waits")
+    return TableView("Waiting", COLUMNS if before is None else MOVING, LazyRows(order, make), "nobody waits")
 
 
 def _row(view: ClusterView, position: int, record: WorkloadRecord, hold: Hold, before: Mapping[str, int] | None) -> Row:

@@ -69,7 +69,10 @@ def keys_of(rows: Sequence[Row]) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
+    """`counted`: the title says how many rows there are."""
+
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[Row]
     empty: str = "nothing here"
+    counted: bool = True

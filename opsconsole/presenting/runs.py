@@ -13,7 +13,7 @@ COLUMNS = (
     Column("BUDGET", 12, by="budget", most=24),
     Column("OWNER", 8, from_width=90, by="owner", most=12),
     Column("GPUS", 4, right=True, by="gpus"),
-    Column("HOSTS", 10, grow=True),
+    Column("HOSTS", 11, grow=True),
     Column("RAN / MIN", 15, right=True, by="ran_s"),
     Column("CONTRACT", 20),
 )
@@ -38,7 +38,7 @@ def runs_table(view: ClusterView, finished: bool = False) -> TableView:
     rows = [_row(view, run) for run in sorted(view.state.runs.values(), key=lambda r: (r.placed_at, r.id))]
     if finished:
         rows += _finished(view)
-    return TableView("Runs", COLUMNS, tuple(rows), "nothing runs")
+    return TableView("Running", COLUMNS, tuple(rows), "nothing runs")
 
 
 def _row(view: ClusterView, run: Run) -> Row:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rich.cells import cell_len, set_cell_size
 
 from scheduler_core.units import GPU_HOUR
 
 MOST = 300
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
@@ -43,6 +45,24 @@ def span(ms: int | None) -> str:
     if s < 86_400:
         return f"{s // 3600}h{s % 3600 // 60:02}"
     return f"{s // 86_400}d{s % 86_400 // 3600:02}h"
+
+
+def parse_span(text: str) -> float | None:
+    """`90s`, `2h`, `1d12h` in seconds; None for anything else."""
+    if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+", text):
+        return None
+    return sum(float(n) * SECONDS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
+
+
+def parse_until(text: str, now_ms: int) -> int | None:
+    """`2h`, or a time of day `17:30` in the reader's zone, as the span (ms) from now; None for anything else."""
+    if (seconds := parse_span(text)) is not None:
+        return int(seconds * 1000)
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text):
+        return None
+    now, (hour, minute) = datetime.fromtimestamp(now_ms / 1000), map(int, text.split(":"))
+    at = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return int((at if at > now else at + timedelta(days=1)).timestamp() * 1000) - now_ms
 
 
 def clock(wall_ms: int) -> str:

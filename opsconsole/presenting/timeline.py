@@ -36,4 +36,4 @@ def timeline_rows(happenings: Iterable[Happening]) -> tuple[Row, ...]:
 def timeline_table(view: ClusterView) -> TableView:
     """Newest first."""
     rows = timeline_rows(reversed(view.happenings[-SHOWN:]))
-    return TableView("Timeline", COLUMNS, rows, "nothing has happened yet")
+    return TableView("Timeline, newest first", COLUMNS, rows, "nothing has happened yet")

@@ -25,8 +25,7 @@ class PlanOptions:
     """What a person can choose in the dialog of a plan."""
 
     mode: Mode = "contract"
-    finish_ms: int | None = None
-    now: bool = False
+    finish_ms: int | None = None  # for how long runs may go on to their own end, in mode `finish`
 
 
 PlanBuilder = Callable[[ClusterView, Sequence[str], PlanOptions], Plan]
@@ -46,7 +45,7 @@ class Action:
     plan: PlanBuilder | None = None
     call: str = ""  # the Textual action, where it is not `do(name)`
     where: Literal["app", "table"] = "app"
-    choices: tuple[str, ...] = ()  # of its plan: modes of a drain, now of a requeue
+    choices: tuple[Mode, ...] = ()  # how its plan can be carried out, the first by default
 
     @property
     def needs_write(self) -> bool:
@@ -88,12 +87,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("neighbour_before", ("left_square_bracket",), "the row before, also while its details are open", "look"),
     Action("neighbour_after", ("right_square_bracket",), "the row after, also while its details are open", "look"),
     Action("pane", ("tab",), "the next pane", "screens"),
-    Action("filter", ("slash",), "filter: words, key=value, != > < ~", "view", "filter", "[EXPRESSION]"),
+    Action("filter", ("slash",), "filter: words, key=value, != > < ~", "view", "filter", "[WORDS]"),
     Action("command", ("colon",), "a command", "console", "command"),
-    Action("sort", ("S",), "sort by the next column, then back to the natural order", "view", "", "[-]COLUMN"),
+    Action("sort", ("S",), "sort by a column: asks which; - before it reverses", "view", "", "[COLUMN]"),
     Action("wide", ("w",), "all columns, whatever the width", "view"),
-    Action("zoom", ("z",), "one pane alone, or all of them", "view"),
-    Action("pause", ("p",), "hold the picture still; ages go on", "view"),
+    Action("zoom", ("z",), "one pane alone, or all of the page", "view"),
+    Action("pause", ("p",), "hold the picture still; again: let it go on", "view"),
     Action(
         "drain",
         ("D",),
@@ -133,7 +132,7 @@ ACTIONS: tuple[Action, ...] = (
         "requeue",
         "[WORKLOAD…]",
         "workload",
-        lambda view, targets, o: plan_requeue(view, targets, o.now),
+        lambda view, targets, o: plan_requeue(view, targets, o.mode == "now"),
         choices=("contract", "now"),
     ),
     Action(

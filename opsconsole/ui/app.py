@@ -17,8 +17,9 @@ from opsconsole.ui.commands import CommandError, parse_command, words_of
 from opsconsole.ui.frame import PAGES
 from opsconsole.ui.messages import LineEntered, LineLeft, LineTyped, RowOpened, RowsChanged
 from opsconsole.ui.palette import RegistryCommands
+from opsconsole.ui.screens.help import help_text
 from opsconsole.ui.screens.plan import PlanScreen
-from opsconsole.ui.screens.text import ConfirmScreen, Text, TextScreen, help_lines
+from opsconsole.ui.screens.text import ConfirmScreen, Text, TextScreen
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import explained_name, named, subjects
 from opsconsole.ui.widgets.entry import Entry
@@ -47,6 +48,13 @@ class OpsConsoleApp(ConsoleBase):
         """A key of the registry. A dialog has its own keys: behind it nothing happens."""
         if len(self.screen_stack) == 1 or name == "quit":
             self.perform(BY_NAME[name], "")
+
+    def action_focus_next(self) -> None:
+        """Textual binds Tab on the screen: on a page it goes to the next pane, in a dialog to the next field."""
+        self._next_pane(1) if len(self.screen_stack) == 1 else super().action_focus_next()
+
+    def action_focus_previous(self) -> None:
+        self._next_pane(-1) if len(self.screen_stack) == 1 else super().action_focus_previous()
 
     async def action_quit(self) -> None:
         self.exit(0)
@@ -98,7 +106,7 @@ class OpsConsoleApp(ConsoleBase):
 
     def _do_back(self, words: str) -> None:
         """The nearest thing first: what was said, the filter, the marks, zoom, the page."""
-        table, page = self.table, self.query_one(f"#{self.page}")
+        table = self.table
         if self.note:
             self.say("")
         elif table is not None and table.rowset.filter.text:
@@ -106,7 +114,7 @@ class OpsConsoleApp(ConsoleBase):
         elif table is not None and table.rowset.marks:
             table.rowset.marks.clear()
             table.refresh()
-        elif page.has_class("-zoomed"):
+        elif self.zoomed:
             self._do_zoom("")
         else:
             self._do_previous(words)
@@ -126,10 +134,12 @@ class OpsConsoleApp(ConsoleBase):
             self.table.action_move(1)
 
     def _do_pane(self, words: str) -> None:
-        tables = [t for t in self.query(f"#{self.page} Table").results(Table) if t.display]
-        if tables:
-            at = tables.index(self.table) if self.table in tables else -1
-            tables[(at + 1) % len(tables)].focus()
+        self._next_pane(1)
+
+    def _next_pane(self, by: int) -> None:
+        names = list(PAGES[self.page].panes)
+        self.show_pane(names[(names.index(self.pane) + by) % len(names)])
+        self.draw()
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -145,9 +155,14 @@ class OpsConsoleApp(ConsoleBase):
         self._ask(":")
 
     def _do_sort(self, words: str) -> None:
-        if self.table is not None and (not words or not self.table.sort_by(words)):
-            by = self.table.sort_next() if not words else ""
-            self.say(f"sorted by {by or 'the natural order'}" if not words else f"no column is called {words!r}")
+        """Without words it asks by which column, and says which there are."""
+        if self.table is None:
+            return
+        if not words:
+            self._ask(":", "sort ")
+            self.query_one(Entry).hint(" ".join(self.table.sortable()))
+        elif not self.table.sort_by(words):
+            self.say(f"no column is called {words!r}: {' '.join(self.table.sortable())}")
 
     def _do_wide(self, words: str) -> None:
         if self.table is not None:
@@ -155,11 +170,9 @@ class OpsConsoleApp(ConsoleBase):
             self.say("all columns; h and l move sideways" if wide else "the columns that fit")
 
     def _do_zoom(self, words: str) -> None:
-        page = self.query_one(f"#{self.page}")
-        zoomed = not page.has_class("-zoomed")
-        page.set_class(zoomed, "-zoomed")
-        for table in page.query(Table):
-            table.set_class(zoomed and table is self.table, "-alone")
+        self.zoomed = not self.zoomed
+        self._fit(self.size.width, self.size.height)
+        self.draw()
 
     def _do_pause(self, words: str) -> None:
         self.paused = not self.paused
@@ -199,7 +212,7 @@ class OpsConsoleApp(ConsoleBase):
         self.push_screen(TextScreen(Text("Asked for from here", lines or ["nothing yet"])))
 
     def _do_help(self, words: str) -> None:
-        self.push_screen(TextScreen(Text("Help", help_lines())))
+        self.push_screen(TextScreen(help_text(self.page)))
 
     def _do_poll(self, words: str) -> None:
         self.source.poll_now()
@@ -303,14 +316,19 @@ class OpsConsoleApp(ConsoleBase):
             self._entry_for.focus()
 
     def on_row_opened(self, message: RowOpened) -> None:
-        self._do_explain("")
+        kind, _, value = message.key.partition(":")
+        if kind == "reason" and self.picture is not None:
+            self.go("queue")
+            self.show_pane("t-queue")
+            self._filter(f"reason={value}")
+        else:
+            self._do_explain("")
 
     def on_rows_changed(self, message: RowsChanged) -> None:
-        """Marks and filters stand in the titles."""
-        view = self.picture
-        if view is not None and self.table is not None:
-            for name, (title, _) in PAGES[self.page].tables.items():
-                self._title(self.query_one(f"#{name}", Table), title)
+        """Marks and filters stand in the titles; what was cut of a row, on the status line."""
+        if self.table is not None:
+            self.show_title(self.table)
+            self.draw_lines()
 
 
 def explained(view: ClusterView, key: str) -> Text:

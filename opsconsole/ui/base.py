@@ -7,6 +7,7 @@ slower timer of their own, so that a source that has died shows. Drawing never t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -15,12 +16,22 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import ContentSwitcher
 
+from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import app_bindings
 from opsconsole.ui.asking import Asking
 from opsconsole.ui.commands import complete_command
-from opsconsole.ui.frame import PAGES, alert_cells, footer_cells, header_cells, show_overview, status_cells
+from opsconsole.ui.frame import (
+    MAP,
+    PAGES,
+    alert_cells,
+    footer_cells,
+    header_cells,
+    show_overview,
+    status_cells,
+    tab_cells,
+)
 from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.screens.text import TextScreen
 from opsconsole.ui.source import ConsoleSource
@@ -54,10 +65,13 @@ class ConsoleBase(App[int]):
         self.asking = Asking(source)
         self.window = WriteWindow()
         self.picture: ClusterView | None = None
+        self.moves: Moves = Moves()
         self.paused = False
+        self.zoomed = False
         self.note = ""
         self.page = "overview"
         self.past: list[str] = []
+        self._panes = {name: next(iter(page.panes)) for name, page in PAGES.items()}
         self.history: list[str] = []
         self._shown_version = -1
         self._draw_again_at = 0.0
@@ -65,14 +79,19 @@ class ConsoleBase(App[int]):
     def compose(self) -> ComposeResult:
         yield Line(id="header")
         yield Line(id="alerts")
+        yield Line(id="tabs")
         with ContentSwitcher(initial="overview", id="pages"):
             for page in PAGES.values():
                 with Vertical(id=page.name):
                     yield from page.compose()
         yield Line(id="status")
-        yield Entry(lambda kind, text: complete_command(text, self.picture) if kind == ":" else (), self.history)
+        yield Entry(self._complete, self.history)
         yield Line(id="footer")
         yield Container(Lines(id="too-small-text"), id="too-small")
+
+    def _complete(self, kind: str, text: str) -> Sequence[str]:
+        columns = self.table.sortable() if self.table is not None else ()
+        return complete_command(text, self.picture, columns) if kind == ":" else ()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables in themes that do not know them, such as ansi."""
@@ -160,21 +179,26 @@ class ConsoleBase(App[int]):
         self.query_one("#alerts", Line).display = bool(alerts)
         self.query_one("#alerts", Line).show(alerts)
         self.query_one("#header", Line).show(header_cells(self, self.picture))
+        self.query_one("#tabs", Line).show(tab_cells(self))
         self.query_one("#status", Line).show(status_cells(self))
         self.query_one("#footer", Line).show(footer_cells(self.page, self.size.width))
 
     def _draw_page(self, view: ClusterView) -> None:
         trouble = "" if view.state.hosts else "nothing is known yet: no leader has written anything"
-        if self.page == "overview":
+        if MAP in PAGES[self.page].panes:
             show_overview(self, view)
-        for name, (title, build) in PAGES[self.page].tables.items():
-            table = self.query_one(f"#{name}", Table)
-            table.show(build(self, view), trouble)
-            self._title(table, title)
+        for name, build in PAGES[self.page].panes.items():
+            if build is not None:
+                table = self.query_one(f"#{name}", Table)
+                table.show(build(self, view), trouble)
+                self.show_title(table)
 
-    def _title(self, table: Table, title: str) -> None:
-        filtered = f"  /{table.rowset.filter.text}" if table.rowset.filter.text else ""
-        table.border_title = f"{title} ({table.rowset.summary()}){filtered}".replace("[", "\\[")
+    def show_title(self, table: Table) -> None:
+        """What it holds, how many rows are shown and marked, and the filter."""
+        rows = table.rowset
+        counted = f" ({rows.summary()})" if rows.view.counted or rows.filter.text or rows.marks else ""
+        filtered = f"  /{rows.filter.text}" if rows.filter.text else ""
+        table.border_title = f"{rows.view.title}{counted}{filtered}".replace("[", "\\[")
 
     def on_resize(self, event: events.Resize) -> None:
         self._fit(event.size.width, event.size.height)
@@ -187,6 +211,7 @@ class ConsoleBase(App[int]):
             screen.set_class(small, "-small")
             screen.set_class(width < NARROW, "-narrow")
             screen.set_class(height < 30, "-short")
+        self._lay_panes()
         text = f"needs at least {LEAST[0]}×{LEAST[1]}, this is {width}×{height}"
         self.query_one("#too-small-text", Lines).show_lines([[Cell(text, "warn")]])
 
@@ -199,18 +224,42 @@ class ConsoleBase(App[int]):
             del self.past[:-20]
         self.page, self.note = name, ""
         self.query_one("#pages", ContentSwitcher).current = name
-        tables = list(self.query(f"#{name} Table").results(Table))
-        if tables:
-            tables[0].focus()
+        self.show_pane(self.pane)
         self.draw()
+
+    # -- panes: side by side, or one at a time as tabs ---------------------------------------------------------
+
+    @property
+    def pane(self) -> str:
+        """The pane that keys go to."""
+        return self._panes[self.page]
 
     @property
     def table(self) -> Table | None:
-        """The table that keys go to."""
-        tables = list(self.query(f"#{self.page} Table").results(Table))
-        focused = [table for table in tables if table.has_focus]
-        found = focused or tables
-        return found[0] if found else None
+        """The table that keys go to; None in a pane that is none."""
+        pane = self.query_one(f"#{self.pane}")
+        return pane if isinstance(pane, Table) else None
+
+    def show_pane(self, name: str) -> None:
+        self._panes[self.page] = name
+        for other in PAGES[self.page].panes:
+            self.query_one(f"#{other}").set_class(other == name, "-current")
+        pane = self.query_one(f"#{name}")
+        self.screen_stack[0].set_focus(pane if pane.can_focus else None)
+        self._lay_panes()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A click chooses a pane too."""
+        name = event.widget.id or ""
+        if name in PAGES[self.page].panes and name != self.pane:
+            self.show_pane(name)
+            self.draw_lines()
+
+    def _lay_panes(self) -> None:
+        """One at a time where there is no room for more, or where one is zoomed."""
+        single = len(PAGES[self.page].panes) > 1 and (self.zoomed or self.size.width < NARROW)
+        self.query_one("#pages").set_class(single, "-single")
+        self.query_one("#tabs").display = single
 
     def say(self, text: str) -> None:
         """One line on the status line, until the next key that says something or changes the page."""

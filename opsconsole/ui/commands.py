@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import ACTIONS, BY_NAME, Action
+from opsconsole.ui.themes import THEMES
 
 ALIASES = {"q": "quit", "q!": "quit", "exit": "quit", "w": "write", "h": "help", "ro": "readonly", "kill": "cancel"}
-HIDDEN = ("command", "leave", "neighbour_before", "neighbour_after")
+HIDDEN = ("command", "leave", "neighbour_before", "neighbour_after", "pane", "back", "previous")  # keys only
 
 
 class CommandError(ValueError):
@@ -43,8 +44,8 @@ def words_of(text: str) -> list[str]:
         raise CommandError(f"{error} in {text!r}") from None
 
 
-def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
-    """What could stand where the cursor is."""
+def complete_command(text: str, view: ClusterView | None, columns: Sequence[str]) -> Sequence[str]:
+    """What could stand where the cursor is. `columns` are those that `sort` takes."""
     words = text.split(" ")
     if len(words) <= 1:
         return command_words()
@@ -56,6 +57,8 @@ def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
         return sorted(view.state.hosts)
     if action.about == "workload":
         return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
+    if name == "sort":
+        return columns
     if name == "explain":
         return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
-    return ("ops-dark", "ops-light", "ops-ansi") if name == "theme" else ()
+    return [theme.name for theme in THEMES] if name == "theme" else ()

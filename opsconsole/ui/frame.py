@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
+from textual.content import Content
 
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.drains import drains_table
 from opsconsole.presenting.hosts import hosts_table
-from opsconsole.presenting.overview import figures, host_map, needs_table, queue_lines
+from opsconsole.presenting.overview import figures, host_map, hosts_title, needs_table, reasons_table
 from opsconsole.presenting.queue import queue_table
 from opsconsole.presenting.rows import Cell, TableView
 from opsconsole.presenting.runs import runs_table
-from opsconsole.presenting.summary import drains_running, health_line, leader_cell, reach_cells
+from opsconsole.presenting.summary import drains_running, leader_cell, reach_cells
 from opsconsole.presenting.text import clean, clock
 from opsconsole.presenting.timeline import timeline_table
 from opsconsole.presenting.view import ClusterView
@@ -27,28 +28,25 @@ if TYPE_CHECKING:
     from opsconsole.ui.base import ConsoleBase
 
 Builder = Callable[["ConsoleBase", ClusterView], TableView]
-NEEDS = "Needs a person, oldest first"
+MAP = "o-map"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A screen of the console: its tables by id, with title and rows, in the order in which Tab visits them."""
+    """A screen of the console: its panes by id, in the order in which Tab visits them. The map alone is no table."""
 
     name: str
-    tables: dict[str, tuple[str, Builder]] = field(default_factory=dict)
+    panes: dict[str, Builder | None] = field(default_factory=dict)
 
     def compose(self) -> ComposeResult:
-        if self.name == "overview":
+        if MAP in self.panes:
             yield Lines(id="figures")
-        for name in self.tables:
-            yield Table(id=name)
-        if self.name == "overview":
-            yield Lines(id="map")
-            yield Lines(id="queue-lines")
+        for name, build in self.panes.items():
+            yield Table(id=name, classes="pane") if build is not None else Lines(id=name, classes="pane")
 
 
-def _page(name: str, **tables: tuple[str, Builder]) -> Page:
-    return Page(name, {key.replace("_", "-"): value for key, value in tables.items()})
+def _page(name: str, **panes: Builder | None) -> Page:
+    return Page(name, {key.replace("_", "-"): value for key, value in panes.items()})
 
 
 PAGES: dict[str, Page] = {
@@ -56,18 +54,20 @@ PAGES: dict[str, Page] = {
     for page in (
         _page(
             "overview",
-            o_needs=(NEEDS, lambda app, view: needs_table(view, dict(app.alerts.texts) | dict(view.alarms))),
-            o_budgets=("Budgets", lambda app, view: budgets_table(view)),
+            o_needs=lambda app, view: needs_table(view, dict(app.alerts.texts) | dict(view.alarms)),
+            o_budgets=lambda app, view: budgets_table(view),
+            o_map=None,
+            o_queue=lambda app, view: reasons_table(view),
         ),
-        _page("hosts", t_hosts=("Hosts", lambda app, view: hosts_table(view))),
+        _page("hosts", t_hosts=lambda app, view: hosts_table(view)),
         _page(
             "queue",
-            t_queue=("Waiting", lambda app, view: queue_table(view)),
-            t_runs=("Running", lambda app, view: runs_table(view)),
+            t_queue=lambda app, view: queue_table(view, app.moves.before(view)),
+            t_runs=lambda app, view: runs_table(view),
         ),
-        _page("budgets", t_budgets=("Budgets", lambda app, view: budgets_table(view))),
-        _page("drains", t_drains=("Drains", lambda app, view: drains_table(view))),
-        _page("timeline", t_timeline=("Timeline, newest first", lambda app, view: timeline_table(view))),
+        _page("budgets", t_budgets=lambda app, view: budgets_table(view)),
+        _page("drains", t_drains=lambda app, view: drains_table(view)),
+        _page("timeline", t_timeline=lambda app, view: timeline_table(view)),
     )
 }
 # What the footer shows on each page, the most useful first: about seven keys fit on 80 columns.
@@ -84,13 +84,23 @@ FOOTER = {
 def show_overview(app: ConsoleBase, view: ClusterView) -> None:
     """The parts of the overview that are no tables."""
     app.query_one("#figures", Lines).show_lines([figures(view)])
-    half = app.size.width if app.size.width < 100 else app.size.width // 2
-    hosts = app.query_one("#map", Lines)
-    hosts.show_lines([*host_map(view, max(20, half - 4))[:24], [Cell(health_line(view), "dim")]])
-    hosts.border_title = "Hosts: ● live ◐ late ○ stale ✖ lost ▽ draining ▼ out"
-    queue = app.query_one("#queue-lines", Lines)
-    queue.show_lines(queue_lines(view))
-    queue.border_title = "Queue"
+    pane = app.query_one(f"#{MAP}", Lines)
+    size = pane.content_size
+    pane.show_lines(host_map(view, max(20, size.width), size.height or 3))
+    pane.border_title = hosts_title(view)
+
+
+def tab_cells(app: ConsoleBase) -> list[Cell]:
+    """The panes of a page of which one is shown at a time; that one stands in brackets."""
+    cells = [Cell(" ")]
+    for name in PAGES[app.page].panes:
+        title = Content.from_markup(str(app.query_one(f"#{name}").border_title or name)).plain
+        here = name == app.pane
+        cells += [
+            Cell(f"[{title}]" if here else f" {title.partition(':')[0]} ", "accent" if here else "dim"),
+            Cell(" "),
+        ]
+    return cells
 
 
 def alert_cells(app: ConsoleBase) -> list[Cell]:
@@ -119,7 +129,7 @@ def header_cells(app: ConsoleBase, view: ClusterView | None) -> list[Cell]:
         [Cell(f"alerts {alerts}", "bad")] if alerts else [],
         [Cell(clock(view.wall_ms), "dim")],
     ]
-    return joined(parts, app.size.width, [1, 7])
+    return joined(parts, app.size.width, [1, 7, 5])
 
 
 def spaced(cells: list[Cell]) -> list[Cell]:
@@ -127,11 +137,14 @@ def spaced(cells: list[Cell]) -> list[Cell]:
 
 
 def status_cells(app: ConsoleBase) -> list[Cell]:
-    """What was just said; else how far the newest action has come. It stays."""
+    """What was just said; else how far the newest action has come; else what the selected row had no room for."""
     if app.note:
         return [Cell(f" {clean(app.note)}")]
     newest = app.asking.newest()
-    return [Cell(" "), *newest.cells()] if newest is not None else []
+    cut = app.table.cut() if app.table is not None else ""
+    if newest is not None and (newest.problem or not newest.ended or not cut):
+        return [Cell(" "), *newest.cells()]
+    return [Cell(f" {clean(cut)}", "dim")] if cut else []
 
 
 def footer_cells(page: str, width: int) -> list[Cell]:

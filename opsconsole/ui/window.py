@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from opsconsole.presenting.filtering import SPANS
 from opsconsole.presenting.rows import Cell
+from opsconsole.presenting.text import parse_span
 
 LONGEST_S = 8 * 3600.0
 
@@ -49,11 +49,11 @@ class WriteWindow:
 def parse_window(text: str) -> tuple[float, str]:
     """`15m reason` to seconds and reason. Raises ValueError with what is missing."""
     word, _, reason = text.strip().partition(" ")
-    if not word or word[-1] not in "smh" or not word[:-1].isdigit():
+    span_s = parse_span(word)
+    if span_s is None:
         raise ValueError("say for how long and why, for example: write 15m change of gpu022")
     if not reason.strip():
         raise ValueError("say why: the reason is kept with what you do")
-    span_s = int(word[:-1]) * SPANS[word[-1]]
     if not 0 < span_s <= LONGEST_S:
         raise ValueError("a write window is longer than nothing and at most 8h")
     return span_s, reason.strip()

@@ -14,14 +14,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input
+from textual.widgets import Button, Input, Label
 
 from opsconsole.presenting.changes import changes
 from opsconsole.presenting.host_plans import Mode
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.rows import Cell
-from opsconsole.presenting.text import clean
+from opsconsole.presenting.text import clean, clock, parse_until
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
 from opsconsole.ui.widgets.lines import Lines
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 READ_S = 0.7  # a key that repeats must not commit what nobody has read
-FINISH_MS = 3_600_000  # offered for `finish`; the command line takes any
+DEADLINE = "1h"  # offered for `finish`
+MOST = 4  # lines of one kind
+FRAME = 7  # lines of the dialog that are always there
 READ_ONLY = "read-only: Esc, then :write 15m reason"
 
 
@@ -49,7 +52,7 @@ class PlanScreen(ModalScreen[None]):
     def __init__(self, action: Action, targets: Sequence[str], view: ClusterView) -> None:
         super().__init__()
         self.action, self.targets = action, list(targets)
-        self.options = PlanOptions()
+        self.mode: Mode = action.choices[0] if action.choices else "contract"
         self.plan = self._make(view)
         self.read = self.plan  # what the person has read
         self.opened_at = time.monotonic()
@@ -58,25 +61,33 @@ class PlanScreen(ModalScreen[None]):
 
     def _make(self, view: ClusterView) -> Plan:
         assert self.action.plan is not None
-        return self.action.plan(view, self.targets, self.options)
+        self.computed_ms = view.wall_ms
+        return self.action.plan(view, self.targets, PlanOptions(self.mode, self._finish_ms(view)))
+
+    def _finish_ms(self, view: ClusterView) -> int | None:
+        """For how long runs may go on, as typed; None where that is not asked, or cannot be read."""
+        return parse_until(self._typed("deadline"), view.wall_ms) if self.mode == "finish" else None
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Lines(id="plan-head")
+        dialog = Vertical(classes="dialog")
+        dialog.border_title = "Plan"
+        with dialog:
             table = Table(id="plan-table")
             table.can_focus = False
             yield table
             yield Lines(id="plan-effect")
             with Horizontal(id="plan-fields"):
-                yield Input(placeholder="reason, kept with it", id="reason", compact=True)
-                yield Input(placeholder=f"type {len(self.targets)} to confirm", id="count", compact=True)
+                yield from _field("deadline", "Until", "2h, or 17:30", DEADLINE)
+                yield from _field("reason", "Reason", "kept with it")
+                yield from _field("count", f"Type {len(self.targets)}", "to confirm")
             yield Lines(id="plan-note")
             with Horizontal(id="plan-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button(self.action.name.capitalize(), id="commit", compact=True)
+                yield Button(Content("[ Cancel ]"), id="cancel", compact=True)
+                yield Button(Content(f"[ {self.action.name.capitalize()} ]"), id="commit", compact=True)
 
     def on_mount(self) -> None:
-        self.query_one("#count").display = len(self.targets) > 1
+        self._display("count", len(self.targets) > 1)
+        self._display("deadline", False)
         self.query_one("#cancel").focus()
         self._show()
 
@@ -84,9 +95,12 @@ class PlanScreen(ModalScreen[None]):
     def console(self) -> OpsConsoleApp:
         return cast("OpsConsoleApp", self.app)
 
-    @property
-    def reason(self) -> str:
-        return clean(self.query_one("#reason", Input).value.strip())
+    def _display(self, field: str, shown: bool) -> None:
+        for part in self.query(f".{field}"):
+            part.display = shown
+
+    def _typed(self, field: str) -> str:
+        return clean(self.query_one(f"#{field}", Input).value.strip())
 
     # -- live ------------------------------------------------------------------------------------------------------
 
@@ -98,37 +112,51 @@ class PlanScreen(ModalScreen[None]):
 
     def action_mode(self) -> None:
         """The next way to do it, for actions that have several. It is read anew."""
-        choices, view = self.action.choices, self.console.picture
-        if not choices or view is None:
-            return
-        then = choices[(choices.index(self._mode) + 1) % len(choices)]
-        self.options = PlanOptions(cast(Mode, then), FINISH_MS if then == "finish" else None, then == "now")
-        self.read = self.plan = self._make(view)
-        self.problem, self.came_back, self.opened_at = "", [], time.monotonic()
-        self._show()
+        choices = self.action.choices
+        if choices:
+            self.mode = choices[(choices.index(self.mode) + 1) % len(choices)]
+            self._display("deadline", self.mode == "finish")
+            self._read_anew()
 
-    @property
-    def _mode(self) -> str:
-        return "now" if self.options.now else self.options.mode
+    @on(Input.Changed, "#deadline")
+    def _read_anew(self) -> None:
+        """Something else was chosen: what is seen from now on is what counts."""
+        view = self.console.picture
+        if view is not None:
+            self.read = self.plan = self._make(view)
+            self.problem, self.came_back, self.opened_at = "", [], time.monotonic()
+            self._show()
 
     def action_page(self, by: int) -> None:
         self.query_one("#plan-table", Table).action_page(by)
 
     def _show(self) -> None:
-        head = [Cell(self.plan.table.title, "accent"), Cell("  nothing sent yet", "dim")]
+        does = [[Cell(line, "bad" if "breaks" in line or "nobody" in line else "")] for line in self.plan.effect[:MOST]]
+        does += [[Cell(f"✖ {line}", "bad")] for line in self.plan.refused[:MOST]]
+        does.append([Cell(f"$ {self.plan.command}", "dim")])
         if self.action.choices:
-            head.append(Cell(f"  mode {self._mode} (F2 changes)", "warn" if self._mode == "now" else ""))
-        self.query_one("#plan-head", Lines).show_lines([head])
+            does.append(self._modes())
+        title = f"{self.plan.table.title}, computed {clock(self.computed_ms)}, nothing sent yet"
+        self.query_one(".dialog").border_title = Content(title).markup
+        self.query_one("#plan-effect", Lines).show_lines(does)
+        noted = self._notes()
+        self.query_one("#plan-note", Lines).show_lines(noted)
         table = self.query_one("#plan-table", Table)
         table.show(self.plan.table)
-        table.styles.height = max(2, min(len(self.plan.table.rows) + 1, self.app.size.height - 13))
-        effect = [[Cell(clean(line, 120), "bad" if "breaks" in line else "")] for line in self.plan.effect[:4]]
-        effect += [[Cell(f"✖ {clean(line, 120)}", "bad")] for line in self.plan.refused[:3]]
-        effect.append([Cell(f"the same: {clean(self.plan.command, 200)}", "dim")])
-        self.query_one("#plan-effect", Lines).show_lines(effect)
-        self._note()
+        room = self.app.size.height - len(does) - len(noted) - FRAME
+        table.styles.height = max(2, min(len(self.plan.table.rows) + 1, room))
 
-    def _note(self) -> None:
+    def _modes(self) -> list[Cell]:
+        """Each way to do it; the chosen one is marked."""
+        cells = []
+        for mode in self.action.choices:
+            here = mode == self.mode
+            cells.append(
+                Cell(f"({'•' if here else ' '}) {mode}  ", ("warn" if mode == "now" else "accent") if here else "")
+            )
+        return [*cells, Cell("F2 changes", "dim")]
+
+    def _notes(self) -> list[list[Cell]]:
         """What keeps it from being carried out, and what has changed under the reader's eyes."""
         lines = [[Cell(self.problem, "bad")]] if self.problem else []
         changed = self.came_back or changes(self.read, self.plan)
@@ -136,7 +164,7 @@ class PlanScreen(ModalScreen[None]):
         standing = self._standing()
         if standing and standing != self.problem:
             lines.append([Cell(standing, "warn")])
-        self.query_one("#plan-note", Lines).show_lines(lines)
+        return lines
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +195,7 @@ class PlanScreen(ModalScreen[None]):
         if self.problem:
             self._show()
             return
-        self.console.commit(self.plan, self.reason)
+        self.console.commit(self.plan, self._typed("reason"))
         self.dismiss()
 
     def _standing(self) -> str:
@@ -192,10 +220,21 @@ class PlanScreen(ModalScreen[None]):
 
     def _not_said(self) -> str:
         if not self.plan.possible:
-            return clean("; ".join(self.plan.refused)) or "there is nothing left to do"
-        if not self.reason:
+            return clean("; ".join(self.plan.refused)) or self.plan.done or "there is nothing left to do"
+        view = self.console.picture
+        if self.mode == "finish" and view is not None and self._finish_ms(view) is None:
+            return f"until {self._typed('deadline')!r}: say for how long, 2h, or until when, 17:30"
+        if not self._typed("reason"):
             return "say why: the reason is kept with it"
         count = str(len(self.plan.targets))
-        if len(self.targets) > 1 and self.query_one("#count", Input).value.strip() != count:
+        if len(self.targets) > 1 and self._typed("count") != count:
             return f"type {count} to {self.action.name} {count} of them"
         return ""
+
+
+def _field(name: str, label: str, hint: str, value: str = "") -> ComposeResult:
+    """A labelled line to type in. The brackets show it also without colour."""
+    yield Label(f"{label} ", classes=name, markup=False)
+    yield Label("[", classes=name, markup=False)
+    yield Input(value, placeholder=hint, id=name, classes=name, compact=True)
+    yield Label("]  ", classes=name, markup=False)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from rich.console import Group
+from rich.table import Table as Grid
+from rich.text import Text as Plain
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,17 +18,36 @@ from textual.widgets import Button, Static
 from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
-from opsconsole.ui.actions import ACTIONS, shown_key
 from opsconsole.ui.widgets.table import Table
 
+TERM = 26  # cells of a term
 Live = Callable[[ClusterView], "Text"]
 
 
-class Text:
-    """What a dialog shows: lines, and a table below them where there is one."""
+Part = str | tuple[str, str]
 
-    def __init__(self, title: str, lines: Sequence[str], table: TableView | None = None) -> None:
-        self.title, self.lines, self.table = clean(title, 120), [clean(line) for line in lines], table
+
+class Text:
+    """What a dialog shows: lines, and a table below them where there is one.
+
+    A part of two words is a term and what is to be said of it, which stands beside it on as many lines as it needs.
+    """
+
+    def __init__(self, title: str, parts: Sequence[Part], table: TableView | None = None) -> None:
+        self.title, self.table = clean(title, 120), table
+        self.parts = [clean(p) if isinstance(p, str) else (clean(p[0]), clean(p[1])) for p in parts]
+
+    def drawn(self) -> Group:
+        """As text, never as markup."""
+        return Group(*(Plain(part) if isinstance(part, str) else _beside(*part) for part in self.parts))
+
+
+def _beside(term: str, said: str) -> Grid:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=TERM)
+    grid.add_column(ratio=1)
+    grid.add_row(Plain(term, style="bold"), Plain(said))
+    return grid
 
 
 class TextScreen(ModalScreen[None]):
@@ -64,7 +86,7 @@ class TextScreen(ModalScreen[None]):
 
     def _show(self) -> None:
         self.query_one(VerticalScroll).border_title = self.text.title.replace("[", "\\[")
-        self.query_one("#text-lines", Static).update("\n".join(self.text.lines))
+        self.query_one("#text-lines", Static).update(self.text.drawn())
         table = self.query_one("#text-table", Table)
         table.set_class(self.text.table is not None, "-shown")
         if self.text.table is not None:
@@ -91,12 +113,12 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def __init__(self, title: str, lines: Sequence[str]) -> None:
         super().__init__()
-        self.text = Text(title, lines)
+        self.text = Text(title, lines[:12])
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self.text.title, markup=False)
-            yield Static("\n".join(self.text.lines[:12]), markup=False)
+            yield Static(self.text.drawn())
             with Horizontal(classes="buttons"):
                 yield Button("No", id="no", compact=True)
                 yield Button("Yes", id="yes", compact=True)
@@ -110,15 +132,3 @@ class ConfirmScreen(ModalScreen[bool]):
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
-
-
-def help_lines() -> list[str]:
-    """Every key and command, from the registry."""
-    lines = ["Nothing changes the cluster but D C U R K (and :hold :release), and those only open a plan.", ""]
-    for group in dict.fromkeys(action.group for action in ACTIONS):
-        lines.append(group.capitalize())
-        for action in (a for a in ACTIONS if a.group == group):
-            keys = " ".join(shown_key(key) for key in action.keys)
-            lines.append(f"  {keys:14} :{(action.name + ' ' + action.usage).strip():24} {action.help}")
-        lines.append("")
-    return lines[:-1]

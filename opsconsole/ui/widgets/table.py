@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -28,6 +30,7 @@ from opsconsole.ui.themes import TOKENS
 from opsconsole.ui.widgets.painting import MARGIN, paint_header, paint_row
 
 SIDE_STEP = 8
+NATURAL = "natural"
 Signature = tuple[Row, bool, bool]
 
 
@@ -91,18 +94,15 @@ class Table(ScrollView, can_focus=True):
         self._rearranged()
         self.refresh()
 
-    def sort_next(self) -> str:
-        """The next shown column, then reversed, then the natural order: one key goes round."""
-        titles = [p.column.title for p in self._placed if p.column.title]
-        if not self.rowset.reverse and self.rowset.sort in titles:
-            self.sort(self.rowset.sort, True)
-        else:
-            at = titles.index(self.rowset.sort) + 1 if self.rowset.sort in titles else 0
-            self.sort(titles[at] if at < len(titles) else "")
-        return self.rowset.sort
+    def sortable(self) -> list[str]:
+        """What `sort_by` takes: titles in small letters, and what restores the natural order."""
+        return [p.column.title.lower() for p in self._placed if p.column.title] + [NATURAL]
 
     def sort_by(self, words: str) -> bool:
         """By the title, or a beginning of it; `-` before it reverses. False where no column is called so."""
+        if words == NATURAL:
+            self.sort("")
+            return True
         at = find_column(self.rowset.view, words.lstrip("-"))
         if at is not None:
             self.sort(self.rowset.view.columns[at].title, words.startswith("-"))
@@ -113,6 +113,14 @@ class Table(ScrollView, can_focus=True):
         self._lay_out()
         self.refresh()
         return self.wide
+
+    def cut(self) -> str:
+        """The words of the selected row that its cells had no room for."""
+        row = self.cursor_row
+        if row is None:
+            return ""
+        cells = ((p.column.title, row.cells[p.at].text, p.width) for p in self._placed if p.at < len(row.cells))
+        return "  ".join(f"{title}: {text}" for title, text, width in cells if cell_len(text) > width)
 
     @property
     def cursor_row(self) -> Row | None:
@@ -233,8 +241,6 @@ class Table(ScrollView, can_focus=True):
             if total_rows
             else self.rowset.view.empty
         )
-        from rich.segment import Segment
-
         style = self._style("bad") if self.trouble else self._style("note")
         return Strip([Segment(fit(" " * MARGIN + text, width), self.rich_style + style)])
 

@@ -1,0 +1,65 @@
+"""The help: what stands on the page, then every key and command, from the registry."""
+
+from __future__ import annotations
+
+from opsconsole.ui.actions import ACTIONS, Action, shown_key
+from opsconsole.ui.commands import command_words
+from opsconsole.ui.screens.text import Part, Text
+
+GROUPS = ("screens", "look", "act", "view", "mark", "move", "console")
+PROMISE = (
+    "Nothing changes the cluster but a plan that somebody carries out: D C U R K, :hold, :release and :reload open "
+    "one. The console starts read-only; :write 15m reason opens a window for changes."
+)
+PAGES: dict[str, tuple[Part, ...]] = {
+    "overview": (
+        ("Availability", "GPUs of serving hosts, and those that runs hold elsewhere, of all installed"),
+        ("Occupancy", "GPUs held by runs, of the available ones"),
+        ("Utilisation", "how busy the GPUs are, by fresh readings"),
+        ("Needs a person", "what nothing else will put right, the oldest first"),
+    ),
+    "hosts": (
+        ("FRESH", "● live, ◐ late (over 2 intervals), ○ stale (over 5), ✖ lost and why"),
+        ("was 70%", "an old reading: the newest that is known"),
+        ("PROTECTED FOR", "until the last run there may be stopped by a drain or for others"),
+        ("STATE", "serving takes new runs; cordoned, draining and drained do not"),
+    ),
+    "queue": (
+        ("POS", "the order in which the waiting are taken: by what their budgets are owed"),
+        ("MOVE", "▲ so many places nearer than ten minutes ago, ▼ further away"),
+        ("MIN", "min runtime; free: unallocated, never protected"),
+        ("WHY", "the one reason nearest to being lifted"),
+        ("STARTS BY", "where an instant can be computed"),
+        ("CONTRACT", "how much of its min runtime a run has had; then it is interruptible"),
+    ),
+    "budgets": (
+        ("OWED, GOT", "GPU-hours of the last days: its share of the cluster, and what it used"),
+        ("BALANCE", "got of owed: under 1 it has had less than its share"),
+        ("RANK", "among its siblings, the lowest is taken first"),
+        ("RUNNING, WAITING", "GPUs of allocated runs, GPUs wanted"),
+    ),
+    "drains": (
+        ("EMPTY BY", "at the latest: the last protection that ends there, and the graces"),
+        ("BLOCKED", "the host cannot be asked, so nobody can say that it is empty"),
+    ),
+    "timeline": (("SOURCE", "hardware, run, scheduler or person: who made it happen"),),
+}
+FILTERS: tuple[Part, ...] = (
+    ("word", "rows with that word anywhere"),
+    ("key=value  key!=value", "a column or a key of --json: state=serving, owner!=ada"),
+    ("key>value  key<value", "numbers and times: waited>2h, busy<50"),
+    ("key~pattern", "a regular expression"),
+)
+
+
+def help_text(page: str) -> Text:
+    parts: list[Part] = [PROMISE, "", page.upper(), *PAGES[page], ""]
+    for group in GROUPS:
+        parts += [group.upper(), *(_line(action) for action in ACTIONS if action.group == group), ""]
+    return Text("Help", [*parts, "FILTERS, after /", *FILTERS])
+
+
+def _line(action: Action) -> Part:
+    keys = " ".join(shown_key(key) for key in action.keys)
+    command = f":{action.name} {action.usage}".strip() if action.name in command_words() else ""
+    return (f"{keys:10} {command}" if keys else command, action.help)
