@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ LATE_INTERVALS = 2
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 HEALTHY_S = 30.0  # a link that lived this long starts its pauses anew
+EARLY_LINES = 64
 SLOW_AFTER_S = 2.0  # a connection that takes longer gives its place to the next and goes on
 
 
@@ -146,6 +148,7 @@ class HostLink:
     _interval_s: float = 0.0
     _last_line_at: float | None = None
     _rtt_s: float | None = None
+    _early: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EARLY_LINES))
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
@@ -218,6 +221,7 @@ class HostLink:
         """One life of the link, from dialling to its end."""
         if self._state == LinkState.NEVER_SEEN:
             self._state, self._since = LinkState.CONNECTING, self._now()
+        self._early.clear()
         session = self.session = Session(self.address.name, self._line)
         try:
             async with self.context.gate.place():
@@ -255,6 +259,8 @@ class HostLink:
         self._state, self._error, self._since = LinkState.LIVE, None, self._now()
         session.expect_every(self._interval_s)
         self.context.emit(Connected(self.address.name, session.boot, hello, session.noise.text()))
+        while self._early:
+            self._line(self._early.popleft())
 
     def _lose(self, error: TransportError) -> None:
         was_live = self._state == LinkState.LIVE
@@ -271,4 +277,8 @@ class HostLink:
             self.context.emit(Disconnected(self.address.name, error.kind, error.what, error.why, error.advice or ""))
 
     def _line(self, fields: dict[str, Any]) -> None:
-        self.context.emit(Line(self.address.name, fields))
+        """What came in one piece with the answer to hello is told after it: the receiver begins anew there."""
+        if self._state == LinkState.LIVE:
+            self.context.emit(Line(self.address.name, fields))
+        else:
+            self._early.append(fields)

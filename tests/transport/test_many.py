@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from opsconsole.transport.link import Line
+from opsconsole.transport.link import Connected, Line
 from tests.transport.driving import watching
 from tests.transport.fakehosts import FakeHosts
 
@@ -22,3 +22,5 @@ async def test_64_hosts_are_live_within_seconds(tmp_path: Path) -> None:
             answers = await asyncio.gather(*(watched.pool.request(h, "list", 10.0) for h in watched.pool.hosts))
             assert all(answer["ok"] for answer in answers)
             await watched.until(lambda: len({line.host for line in watched.of(Line)}) == HOSTS)
+            first = {event.host: event for event in reversed(watched.events)}
+            assert all(isinstance(event, Connected) for event in first.values()), "a line came before the greeting"
