@@ -12,12 +12,16 @@ from dataclasses import asdict
 from opsconsole.cli.wiring import Place
 from opsconsole.demo.cluster import DemoCluster
 from opsconsole.demo.story import Story, tell
+from opsconsole.errors import OpsConsoleError
 
 
 def run(args: argparse.Namespace) -> int:
     """Leaves nothing behind, however it ends."""
     if args.script:
-        return asyncio.run(_script(args))
+        try:
+            return asyncio.run(_script(args))
+        except asyncio.CancelledError:
+            raise OpsConsoleError("ended by a signal before the story was told") from None
     from opsconsole.cli.console import run_demo
 
     return run_demo(args)
