@@ -243,7 +243,7 @@ class ConsoleBase(App[int]):
     def show_pane(self, name: str) -> None:
         self._panes[self.page] = name
         for other in PAGES[self.page].panes:
-            self.query_one(f"#{other}").set_class(other == name, "-current")
+            self.query_one(f"#{other}").set_class(other == name, "-current").refresh()
         pane = self.query_one(f"#{name}")
         self.screen_stack[0].set_focus(pane if pane.can_focus else None)
         self._lay_panes()

@@ -25,6 +25,7 @@ from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, clock, parse_until
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
+from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.lines import Lines
 from opsconsole.ui.widgets.table import Table
 
@@ -82,8 +83,8 @@ class PlanScreen(ModalScreen[None]):
                 yield from _field("count", f"Type {len(self.targets)}", "to confirm")
             yield Lines(id="plan-note")
             with Horizontal(id="plan-buttons"):
-                yield Button(Content("[ Cancel ]"), id="cancel", compact=True)
-                yield Button(Content(f"[ {self.action.name.capitalize()} ]"), id="commit", compact=True)
+                yield Choice("Cancel", "cancel")
+                yield Choice(self.action.name.capitalize(), "commit")
 
     def on_mount(self) -> None:
         self._display("count", len(self.targets) > 1)

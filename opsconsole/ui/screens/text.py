@@ -18,6 +18,7 @@ from textual.widgets import Button, Static
 from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.table import Table
 
 TERM = 26  # cells of a term
@@ -120,8 +121,8 @@ class ConfirmScreen(ModalScreen[bool]):
             yield Static(self.text.title, markup=False)
             yield Static(self.text.drawn())
             with Horizontal(classes="buttons"):
-                yield Button("No", id="no", compact=True)
-                yield Button("Yes", id="yes", compact=True)
+                yield Choice("No", "no")
+                yield Choice("Yes", "yes")
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()

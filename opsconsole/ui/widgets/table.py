@@ -123,6 +123,11 @@ class Table(ScrollView, can_focus=True):
         return "  ".join(f"{title}: {text}" for title, text, width in cells if cell_len(text) > width)
 
     @property
+    def pointed(self) -> bool:
+        """Does it show its cursor? Of the panes of a page, only the one that keys go to."""
+        return self.can_focus and (not self.has_class("pane") or self.has_class("-current"))
+
+    @property
     def cursor_row(self) -> Row | None:
         return self.rowset.current
 
@@ -194,7 +199,7 @@ class Table(ScrollView, can_focus=True):
         if not 0 <= at < len(rows):
             return None
         row = rows[at]
-        return row, row.key == self.rowset.cursor and self.can_focus, row.key in self.rowset.marks
+        return row, row.key == self.rowset.cursor and self.pointed, row.key in self.rowset.marks
 
     def _repaint_changed(self) -> None:
         """Lines on the screen that differ from what was drawn there."""
