@@ -85,6 +85,7 @@ class JournalledEngine:
         try:
             await self.write(self.store.snapshot, self.engine, self.tick, self.seq, self.epoch)
             await self.write(self.store.archive)
+            self.alarm("archive", "")
         except StoreUnavailable as error:
             self.alarm("store", error.message)
         except OSError as error:

@@ -1,0 +1,40 @@
+"""Faults that other schedulers had (field_reports.json), in the live loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opsconsole.store.store import Store
+from tests.runtime.rig import Rig, ended, job, problems, started, until
+
+
+async def test_an_archive_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G6-18: only the store itself may stop the leader. The old journal stays where it is, and that is said."""
+    real = Store.archive
+    monkeypatch.setattr(Store, "archive", lambda store: real(store, keep_ms=-1))
+    (tmp_path / "c.archive").write_text("a file in the way")
+    rig = Rig(tmp_path)
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 0.3))
+        await until(lambda: started(runtime, "w"), "it")
+        assert runtime.leader is not None
+        await runtime.leader.journal.snapshot()
+        assert "old journal stays where it is" in runtime.alarms["archive"]
+        await until(lambda: ended(runtime, "w"), "its end")
+        (tmp_path / "c.archive").unlink()
+        await runtime.leader.journal.snapshot()
+        assert "archive" not in runtime.alarms and list((tmp_path / "c.archive").iterdir())
+
+
+async def test_readings_that_cannot_be_kept_stop_nothing(tmp_path: Path) -> None:
+    """G6-18: what followers show of GPUs lies in a table that nothing depends on; it is lost here, and life goes on."""
+    rig = Rig(tmp_path)
+    async with rig.leading() as runtime:
+        store = runtime.store
+        assert isinstance(store, Store)
+        store._db.execute("DROP TABLE readings")
+        await runtime.ask(job("w", 0.3))
+        await until(lambda: ended(runtime, "w"), "its end")
+    assert not problems(rig, runtime, ("w",))
