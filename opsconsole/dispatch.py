@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from opsconsole.errors import OpsConsoleError
-from scheduler_core.commands import Command, StartMember, StopMember
+from scheduler_core.commands import StartMember, StopMember
 from scheduler_core.state import ClusterState
 from scheduler_core.units import bits
 
@@ -19,6 +19,7 @@ LIST_S = 20.0
 AT_ONCE = 16  # commands on their way to one host
 NOT_STARTED = ("bad_spec", "state_dir", "not_started", "bad_request")  # other errors leave it in doubt
 PORTS = range(29_400, 32_000)
+MemberCommand = StartMember | StopMember
 
 
 class Hosts(Protocol):
@@ -41,32 +42,32 @@ class Dispatch:
     heard: Callable[[str, dict[str, Any]], None]
     fenced: Callable[[str], None]
     alarm: Callable[[str], None]
-    ready: Callable[[Command], bool]
+    ready: Callable[[MemberCommand], bool]
     _busy: dict[str, None] = field(default_factory=dict)  # command ids on their way
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _doubtful: dict[str, None] = field(default_factory=dict)  # hosts that owe an answer
     _places: dict[str, asyncio.Semaphore] = field(default_factory=dict)
 
-    def send(self, commands: Iterable[Command]) -> None:
+    def send(self, commands: Iterable[MemberCommand]) -> None:
         """Hands commands over, those for hosts that cannot be reached left for `catch_up`."""
         for command in commands:
-            if isinstance(command, StartMember | StopMember) and command.id not in self._busy and self.ready(command):
+            if command.id not in self._busy and self.ready(command):
                 self._busy[command.id] = None
                 self._spawn(self._carry(command), command.id)
 
-    def catch_up(self, commands: Iterable[Command], known: Callable[[str, str], bool]) -> None:
+    def catch_up(self, commands: Iterable[MemberCommand], known: Callable[[str, str], bool]) -> None:
         """After a look at a host: what it does not know is sent, a stop in any case (it is idempotent)."""
         for command in commands:
-            if isinstance(command, StopMember) or not known(command.host, command.run):  # type: ignore[union-attr]
+            if isinstance(command, StopMember) or not known(command.host, command.run):
                 self.send([command])
 
-    def look_again(self, outstanding: Callable[[str], Iterable[Command]]) -> None:
+    def look_again(self, outstanding: Callable[[str], Iterable[MemberCommand]]) -> None:
         """Hosts that owe an answer while they are connected are asked what they know, and then caught up."""
         for host in list(self._doubtful):
             del self._doubtful[host]
             self._spawn(self._ask(host, outstanding), f"list {host}")
 
-    async def _ask(self, host: str, outstanding: Callable[[str], Iterable[Command]]) -> None:
+    async def _ask(self, host: str, outstanding: Callable[[str], Iterable[MemberCommand]]) -> None:
         try:
             answer = await self.pool.request(host, "list", LIST_S)
         except OpsConsoleError:
@@ -87,7 +88,7 @@ class Dispatch:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.alarm(f"{task.get_name()}: {type(error).__name__}: {error}")  # a defect must be seen
 
-    async def _carry(self, command: StartMember | StopMember) -> None:
+    async def _carry(self, command: MemberCommand) -> None:
         """Sends one command until it has an answer. A link that breaks leaves it unknown."""
         try:
             async with self._places.setdefault(command.host, asyncio.Semaphore(AT_ONCE)):
@@ -101,11 +102,11 @@ class Dispatch:
         finally:
             self._busy.pop(command.id, None)
 
-    def _wanted(self, command: StartMember | StopMember) -> bool:
+    def _wanted(self, command: MemberCommand) -> bool:
         run = self.state().runs.get(command.run)
         return run is not None and run.stop is not None and self.ready(command)
 
-    async def _try(self, command: StartMember | StopMember) -> float | None:
+    async def _try(self, command: MemberCommand) -> float | None:
         """Seconds until it is to be tried again, where the host says when."""
         answer = await (self._start(command) if isinstance(command, StartMember) else self._stop(command))
         if answer.get("ok"):

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from opsconsole.dispatch import Dispatch
+from opsconsole.dispatch import Dispatch, MemberCommand
 from opsconsole.errors import OpsConsoleError
+from opsconsole.fencing import Fencing
 from opsconsole.following import Follower
 from opsconsole.ports import Pool, PoolFactory
 from opsconsole.sensing import Sensing
-from scheduler_core.commands import Command, StartMember, StopMember
+from scheduler_core.commands import Command, FenceHost, StopMember
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostStale, HostUnreachable, Observation
 
@@ -58,12 +59,15 @@ class HostLinks:
             self._ready,
         )
 
+        self.fencing = Fencing(picture, emit)
+
     def start(self) -> None:
         self.sensing.distrust()
         self.pool.start()
 
     async def aclose(self) -> None:
         """Nothing is sent any more; hosts and runs go on by themselves."""
+        await self.fencing.aclose()
         await self.dispatch.aclose()
         await self.pool.aclose()
 
@@ -142,20 +146,27 @@ class HostLinks:
     def begin(self) -> None:
         """From now on commands are sent, first those without an outcome."""
         self.acting = True
-        for host in dict.fromkeys(command.host for command in self.picture.engine.outstanding()):
+        outstanding = self.picture.engine.outstanding()
+        self.fencing.send(outstanding)
+        for host in dict.fromkeys(command.host for command in outstanding):
             self._catch_up(host)
+
+    def send(self, commands: Sequence[Command]) -> None:
+        self.dispatch.send(command for command in commands if not isinstance(command, FenceHost))
+        self.fencing.send(commands)
 
     def _catch_up(self, host: str) -> None:
         """Commands without an outcome, now that the host has said what it knows."""
         if self.acting:
             self.dispatch.catch_up(self._outstanding(host), lambda h, run: run in self.picture.readings[h].runs)
 
-    def _outstanding(self, host: str) -> Sequence[Command]:
-        return self.picture.engine.outstanding(HostName(host))
+    def _outstanding(self, host: str) -> list[MemberCommand]:
+        found = self.picture.engine.outstanding(HostName(host))
+        return [command for command in found if not isinstance(command, FenceHost)]
 
-    def _ready(self, command: Command) -> bool:
+    def _ready(self, command: MemberCommand) -> bool:
         """A start waits for the host's first probe: until then nobody knows which GPUs it has."""
-        if not isinstance(command, StartMember | StopMember) or not self._is_live(command.host):
+        if not self._is_live(command.host):
             return False
         return isinstance(command, StopMember) or self.has_spoken(command.host)
 

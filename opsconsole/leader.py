@@ -18,6 +18,7 @@ from opsconsole.hostlinks import HostLinks
 from opsconsole.journalled import JournalledEngine
 from opsconsole.ports import AskedFor, PoolFactory
 from opsconsole.site import INVENTORY, INVENTORY_DIGEST, Site
+from scheduler_core.commands import FenceHost
 from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.image import StateImage, from_image, to_image
@@ -31,11 +32,12 @@ ABSENT_MS = 10_000  # a gap in this process's own life after which hosts are ask
 
 @dataclass(frozen=True, slots=True)
 class LeadPlan:
-    """What leading would do at once, computed on a copy; `silent` hosts have not answered."""
+    """What leading would do at once, computed on a copy; `silent` hosts have not answered, `fenced` are powered off."""
 
     decisions: tuple[Decision, ...]
     live_runs: int
     silent: tuple[str, ...]
+    fenced: tuple[str, ...] = ()
 
 
 Confirm = Callable[[LeadPlan], Awaitable[bool]]
@@ -103,7 +105,8 @@ class Leader:
         image = msgspec.json.decode(msgspec.json.encode(to_image(self.picture.state)), type=StateImage)
         copy = Engine(from_image(image))
         step = copy.step(self.picture.clock.now(), [self.picture.site.inventory, *self._inbox])
-        return LeadPlan(step.decisions, len(copy.state.runs), self.links.silent())
+        fenced = tuple(command.host for command in copy.outstanding() if isinstance(command, FenceHost))
+        return LeadPlan(step.decisions, len(copy.state.runs), self.links.silent(), fenced)
 
     # -- ticks -----------------------------------------------------------------------------------------------------
 
@@ -137,7 +140,7 @@ class Leader:
         self.links.let_go()
         await self._keep_inventory()
         if not self.lost:
-            self.links.dispatch.send(step.commands)
+            self.links.send(step.commands)
 
     async def _step(self, observations: list[Any], requests: Sequence[AskedFor]) -> Step:
         """A request that makes the engine fail must not be the first thing that the next leader does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,6 +21,8 @@ class Site:
     reach: Mapping[str, Destination] = field(default_factory=dict)  # by host
     interval_s: float = 2.0
     system_processes: tuple[str, ...] = ()
+    fence: Mapping[str, Sequence[str]] = field(default_factory=dict)  # command by host, where it has one
+    fence_s: float = 120.0
     digest: str = ""
     document: str = ""
 

@@ -13,6 +13,7 @@ from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.leader import LeadPlan
 from opsconsole.presenting.sentences import sentence
+from opsconsole.presenting.text import count
 from opsconsole.presenting.view import PendingInventory
 from opsconsole.runtime import Runtime
 from scheduler_core.decisions import PassDone
@@ -80,13 +81,14 @@ async def _lead(args: argparse.Namespace, runtime: Runtime) -> None:
             await asyncio.sleep(STANDBY_S)
 
     async def confirm(plan: LeadPlan) -> bool:
-        print_lead_plan(plan)
+        print(*lead_sentences(plan), sep="\n", flush=True)
         if args.dry_run:
             return False
-        if args.yes or args.standby or not sys.stdin.isatty():
+        if args.yes or args.standby:
             return True
-        answer = await asyncio.to_thread(input, "Lead this cluster? Type yes: ")
-        return answer.strip() == "yes"
+        if not sys.stdin.isatty():
+            raise UsageError("not confirmed; nothing was done", advice="say --yes where nobody can be asked")
+        return await typed("Lead this cluster? Type yes: ") == "yes"
 
     try:
         await runtime.lead("serve", confirm)
@@ -96,14 +98,26 @@ async def _lead(args: argparse.Namespace, runtime: Runtime) -> None:
         raise
 
 
-def print_lead_plan(plan: LeadPlan) -> None:
+async def typed(prompt: str) -> str:
+    """A line from the terminal. A thread that waits for one would outlive Ctrl-C."""
+    loop, line = asyncio.get_running_loop(), asyncio.Event()
+    print(prompt, end="", flush=True)
+    loop.add_reader(sys.stdin, line.set)
+    try:
+        await line.wait()
+        return sys.stdin.readline().strip()
+    finally:
+        loop.remove_reader(sys.stdin)
+
+
+def lead_sentences(plan: LeadPlan) -> list[str]:
     """What leading would do at once."""
-    print(f"{plan.live_runs} runs go on.", flush=True)
-    if plan.silent:
-        print(f"No answer from {', '.join(plan.silent)}: what runs there is left alone.", flush=True)
-    for decision in plan.decisions:
-        if not isinstance(decision, PassDone):
-            print(f"would do: {sentence(decision)}", flush=True)
+    lines = [f"{count(plan.live_runs, 'run')} {'goes' if plan.live_runs == 1 else 'go'} on."]
+    silent = [host for host in plan.silent if host not in plan.fenced]
+    if silent:
+        lines.append(f"No answer from {', '.join(silent)}: what runs there is left alone.")
+    lines += [f"{host} is lost with runs: its fence command powers it off." for host in plan.fenced]
+    return lines + [f"At once: {sentence(d)}" for d in plan.decisions if not isinstance(d, PassDone)]
 
 
 def adopt(args: argparse.Namespace) -> int:

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from opsconsole.cli.reloading import Watch
+from opsconsole.cli.serve import lead_sentences
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError
 from opsconsole.leader import LeadPlan
-from opsconsole.presenting.sentences import sentence
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
 from opsconsole.ui.source import Confirm, Outcome
-from scheduler_core.decisions import PassDone
 from scheduler_core.observations import Observation
 
 
@@ -135,14 +134,6 @@ class LiveSource:
 
     def _led(self) -> bool:
         return self.runtime.led_until_closed
-
-
-def lead_sentences(plan: LeadPlan) -> list[str]:
-    """What leading would do at once."""
-    lines = [f"{plan.live_runs} runs go on."]
-    if plan.silent:
-        lines.append(f"No answer from {', '.join(plan.silent)}: what runs there is left alone.")
-    return lines + [sentence(d) for d in plan.decisions if not isinstance(d, PassDone)]
 
 
 def detach_serve(place: Place) -> None:

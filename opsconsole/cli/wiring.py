@@ -50,6 +50,8 @@ class Place:
             {address.name: address for address in self.addresses()},
             inventory.ssh.probe_interval_ms / 1000,
             inventory.system_processes,
+            {host.name: host.fence for host in self.cluster.hosts if host.fence},
+            inventory.fence_timeout_ms / 1000,
             inventory.digest,
             json.dumps([self.file, inventory.text]),
         )

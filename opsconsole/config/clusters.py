@@ -31,6 +31,7 @@ HOST_FIELDS = (
     "cluster",
     "python",
     "state_dir",
+    "fence",
 )
 CLUSTER_FIELDS = ("name", "hosts", "budgets", "policy")
 MOST_HOSTS = 20_000
@@ -52,6 +53,7 @@ class InventoryHost:
     labels: tuple[tuple[str, str], ...] = ()
     python: str | None = None
     state_dir: str | None = None
+    fence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Cluster:
     policy: Policy
 
     def core_hosts(self) -> tuple[Host, ...]:
-        return tuple(Host(HostName(h.name), h.gpus, h.labels) for h in self.hosts)
+        return tuple(Host(HostName(h.name), h.gpus, h.labels, bool(h.fence)) for h in self.hosts)
 
     def loaded(self) -> InventoryLoaded:
         """The cluster as the core sees it."""
@@ -84,6 +86,7 @@ class ClusterReader:
 
     folder: Folder
     ssh: SshSettings
+    fence: tuple[str, ...] = ()  # of hosts that name none
     lines: dict[str, int] = field(default_factory=dict)  # by host name
     places: dict[tuple[str, int | None, str | None], str] = field(default_factory=dict)
     total: int = 0
@@ -225,6 +228,7 @@ class ClusterReader:
             read_labels(source, entries.get("labels"), f"{place}.labels"),
             source.text(entries.get("python"), f"{place}.python"),
             source.text(entries.get("state_dir"), f"{place}.state_dir"),
+            self.folder.command(entries["fence"], f"{place}.fence") if "fence" in entries else self.fence,
         )
 
     def _only_once(self, node: Node, place: str, host: InventoryHost) -> None:

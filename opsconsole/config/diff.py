@@ -103,7 +103,7 @@ def _leaving(state: ClusterState | None, name: str) -> str:
 def _host_changes(old: InventoryHost, new: InventoryHost) -> list[str]:
     found = [f"gpus {old.gpus} → {new.gpus}"] if old.gpus != new.gpus else []
     found += [f"labels {_labels(old)} → {_labels(new)}"] if old.labels != new.labels else []
-    for name in REACH:
+    for name in (*REACH, "fence"):
         a, b = getattr(old, name), getattr(new, name)
         found += [f"{name} {_said(a)} → {_said(b)}"] if a != b else []
     return found
@@ -218,6 +218,9 @@ def _knob(value: object) -> str:
 
 
 def _settings(old: Inventory, new: Inventory) -> Iterator[Change]:
+    if old.fence_timeout_ms != new.fence_timeout_ms:
+        what = f"{format_span(old.fence_timeout_ms)} → {format_span(new.fence_timeout_ms)}"
+        yield Change(Topic.SETTING, "", "fence_timeout", what)
     for name in AT_RESTART:
         if getattr(old, name) != getattr(new, name):
             yield Change(Topic.SETTING, "", name, "changed", "counts at the next start")

@@ -31,11 +31,13 @@ TOP = (
     "system_processes",
     "health",
     "fence",
+    "fence_timeout",
     "on_quit",
     "allow_write",
 )
 HEALTH_FIELDS = ("auto", "rules")
 MOST_BYTES = 8 << 20
+FENCE_TIMEOUT_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Inventory:
     ssh: SshSettings
     state_dir: Path
     system_processes: tuple[str, ...] = ()
-    fence: tuple[str, ...] = ()
+    fence_timeout_ms: int = FENCE_TIMEOUT_MS
     on_quit: str = "serve"
     allow_write: bool = True
     health: Mapping[str, Any] = field(default_factory=dict)  # as typed, for the rules to come
@@ -99,13 +101,14 @@ def parse_inventory(source: Source, path: str) -> Inventory:
     top = source.mapping(source.root(), "", TOP)
     folder = Folder(source, Path(os.path.abspath(path)).parent)
     ssh = read_ssh(folder, top.get("ssh"))
+    fence = folder.command(top.get("fence"), "fence")
     inventory = Inventory(
         source.file,
-        ClusterReader(folder, ssh).clusters(top),
+        ClusterReader(folder, ssh, fence).clusters(top),
         ssh,
         folder.path(top.get("state_dir"), "state_dir") or default_state_dir(),
         words(source, top.get("system_processes"), "system_processes"),
-        words(source, top.get("fence"), "fence"),
+        source.span_ms(top.get("fence_timeout"), "fence_timeout", 1000, 3_600_000) or FENCE_TIMEOUT_MS,
         source.choice(top.get("on_quit"), "on_quit", ("serve", "stop")) or "serve",
         source.boolean(top.get("allow_write"), "allow_write") is not False,
         _health(source, top.get("health")),

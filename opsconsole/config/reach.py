@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,17 @@ class Folder:
             if not Path(path).is_file():
                 self.source.warn(node, field, f"there is no file {path}", "check the path; an agent may hold the key")
         return found
+
+    def command(self, node: Node | None, field: str) -> tuple[str, ...]:
+        """A program with its arguments; one with a slash is a path. A missing one is a warning, as for keys."""
+        found = words(self.source, node, field)
+        if not found:
+            return ()
+        program = self._path(found[0]) if "/" in found[0] else found[0]
+        if shutil.which(program) is None:
+            fix = "check the path and its permissions"
+            self.source.warn(node, field, f"there is no program {program}", fix)
+        return (program, *found[1:])
 
     def _path(self, text: str) -> str:
         text = parse_text(text)

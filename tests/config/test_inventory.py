@@ -256,3 +256,20 @@ def test_a_file_full_of_errors_is_told_in_bounds(tmp_path: Path) -> None:
         read_inventory(str(path))
     assert len(caught.value.problems) == 500
     assert str(caught.value).endswith("… and 300 more")
+
+
+def test_a_fence_is_of_all_hosts_but_those_that_say_otherwise(tmp_path: Path) -> None:
+    text = (
+        GOOD.replace("gpus: 8}", "gpus: 8}\n  - {name: vm, gpus: 8, fence: []}")
+        + "fence: [sh, -c, exit 0]\nfence_timeout: 30s\n"
+    )
+    inventory = read(tmp_path, text)
+    hosts = inventory.clusters[0].hosts
+    assert (hosts[0].fence, hosts[-1].fence) == (("sh", "-c", "exit 0"), ()) and inventory.fence_timeout_ms == 30_000
+    assert [host.fence for host in inventory.clusters[0].core_hosts()] == [bool(host.fence) for host in hosts]
+
+
+def test_a_fence_begins_where_the_file_is_and_a_missing_one_is_a_warning(tmp_path: Path) -> None:
+    inventory = read(tmp_path, GOOD + "fence: ./power-off.sh\n")
+    assert inventory.clusters[0].hosts[0].fence == (f"{tmp_path}/power-off.sh",)
+    assert [w.what for w in inventory.warnings] == [f"there is no program {tmp_path}/power-off.sh"]

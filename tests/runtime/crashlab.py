@@ -19,7 +19,7 @@ from pathlib import Path
 from opsconsole.store.store import Store
 from scheduler_core.ids import DrainId, HostName, WorkloadId
 from scheduler_core.observations import CancelRequested, DrainRequested
-from tests.runtime.rig import OPS, Rig, ended, job, problems, quick, record, started, until
+from tests.runtime.rig import OPS, Rig, ended, job, on_disk, problems, quick, record, started, until
 
 AT_ONCE = 8
 LONGEST_S = 25.0
@@ -45,7 +45,7 @@ async def scenario(rig: Rig) -> list[str]:
             await runtime.ask(DrainRequested(DrainId("d"), HostName("h2"), OPS))
         await until(lambda: started(runtime, "gone") or ended(runtime, "gone"), "the long one")
         await runtime.ask(CancelRequested(WorkloadId("gone"), OPS))
-        await until(lambda: all_but_gang(runtime) and not runtime.leader.journal.ahead, "all to end")  # type: ignore[union-attr]
+        await until(lambda: all_but_gang(runtime) and on_disk(runtime), "all to end")
     return problems(rig, runtime, WIDS[1:])
 
 

@@ -47,6 +47,7 @@ class Rig:
     names: tuple[str, ...] = ("h1", "h2")
     gpus: int = 4
     policy: Policy = POLICY
+    fence: tuple[str, ...] = ()  # the command of every host
     digest: str = ""  # of the inventory; `names`, `policy` and this are what a reload reads anew
     before_write: Callable[[str], None] | None = None
     hosts: dict[str, FakeHost] = field(default_factory=dict)
@@ -66,9 +67,10 @@ class Rig:
 
     def site(self) -> Site:
         budgets = tuple(Budget(BudgetId(name), name, ROOT, WEIGHT) for name in "ab")
-        hosts = tuple(Host(HostName(name), self.gpus) for name in self.names)
+        hosts = tuple(Host(HostName(name), self.gpus, fence=bool(self.fence)) for name in self.names)
+        fence = dict.fromkeys(self.names, self.fence)
         reach = {name: SimpleNamespace(name=name, address=f"addr-{name}") for name in self.names}
-        return Site("c", InventoryLoaded(self.policy, budgets, hosts), reach, interval_s=0.1, digest=self.digest)
+        return Site("c", InventoryLoaded(self.policy, budgets, hosts), reach, 0.1, (), fence, 1.0, self.digest)
 
     def runtime(self) -> Runtime:
         def make(hosts: Iterable[Any], hello: Callable[[str], Any], hear: Callable[[str, str, Any], None]) -> FakePool:
@@ -107,6 +109,11 @@ class Rig:
 
 def acts(runtime: Runtime) -> bool:
     return runtime.leader is not None and runtime.leader.acted
+
+
+def on_disk(runtime: Runtime) -> bool:
+    """Memory is not ahead of the journal."""
+    return runtime.leader is None or not runtime.leader.journal.ahead
 
 
 def all_fresh(runtime: Runtime) -> bool:

@@ -24,7 +24,7 @@ from scheduler_core.observations import (
     MemberStarted,
     UndrainRequested,
 )
-from tests.runtime.rig import OPS, Rig, acts, all_fresh, ended, job, problems, record, started, until
+from tests.runtime.rig import OPS, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
 
 H1, H2 = HostName("h1"), HostName("h2")
 
@@ -46,7 +46,7 @@ async def test_a_day_in_the_life(tmp_path: Path) -> None:
         await runtime.ask(job("long", gpus=4, budget="b", min_s=60))
         await until(lambda: started(runtime, "long"), "the long one")
         await runtime.ask(CancelRequested(WorkloadId("long"), OPS))
-        await until(lambda: ended(runtime, "gang", "claim", "long"), "all to end")
+        await until(lambda: ended(runtime, "gang", "claim", "long") and on_disk(runtime), "all to end")
         assert record(runtime, "gang").attempts[0].outcome == "preempted"
         assert not runtime.alarms
     assert not problems(rig, runtime, ("gang", "claim", "long"))
