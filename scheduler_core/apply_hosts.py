@@ -33,6 +33,7 @@ def inventory_loaded(state: ClusterState, event: InventoryLoaded) -> None:
     budgets = {b.id: b for b in event.budgets}
     for kept in budgets_in_use(state):
         _keep_budget(state, kept, budgets)
+    state.began_at = state.began_at or state.now
     set_inventory(state, event.policy, BudgetTree.of(budgets.values()))
     hosts = {h.name: h for h in event.hosts}
     for host in event.hosts:

@@ -31,8 +31,7 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.outcomes import end
-from scheduler_core.state import ClusterState, DrainRecord, HostRecord, WorkloadRecord
-from scheduler_core.timers import ENDED_KEEP_MS
+from scheduler_core.state import ENDED_KEEP_MS, ClusterState, DrainRecord, HostRecord, WorkloadRecord
 from scheduler_core.workload import Outcome, WorkloadPhase
 
 
@@ -40,7 +39,7 @@ def submitted(state: ClusterState, event: WorkloadSubmitted) -> None:
     """A known id is ignored: nothing runs twice."""
     workload = event.workload
     if workload.id not in state.workloads and workload.budget in state.budgets.by_id:
-        enqueue(state, WorkloadRecord(workload, waiting_since=state.now))
+        enqueue(state, WorkloadRecord(workload, waiting_since=state.now, day=state.day))
 
 
 def cancel(state: ClusterState, event: CancelRequested) -> None:

@@ -36,6 +36,7 @@ class StateImage:
     blast_blocked: dict[WorkloadId, int]
     last_pass_at: int | None
     dirty: bool
+    began_at: int = 0
     allowed: dict[str, None] = field(default_factory=dict)
     strays: list[tuple[RunId, HostName]] = field(default_factory=list)
 

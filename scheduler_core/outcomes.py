@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from scheduler_core.changes import drop_run, set_phase
 from scheduler_core.decisions import Member, StopCause
-from scheduler_core.state import Attempt, ClusterState, Failure, MemberPhase, MemberRecord, Run, WorkloadRecord
-from scheduler_core.timers import ENDED_KEEP_MS
+from scheduler_core.state import (
+    ENDED_KEEP_MS,
+    Attempt,
+    ClusterState,
+    Failure,
+    MemberPhase,
+    MemberRecord,
+    Run,
+    WorkloadRecord,
+)
 from scheduler_core.units import SECOND
 from scheduler_core.workload import OnPreempt, Outcome, WorkloadPhase
 

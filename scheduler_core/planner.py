@@ -10,7 +10,7 @@ from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed
 from scheduler_core.explain import preemption_reason, standings_of
 from scheduler_core.fairshare import Standings, commitment, unallocated_key
 from scheduler_core.hostbook import HostBook
-from scheduler_core.ids import BudgetId, HostName, WorkloadId, run_id
+from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import LeafQueue, Signature
 from scheduler_core.placement import Room
 from scheduler_core.preemption import NoPlan, Plan, Search, headroom
@@ -93,8 +93,7 @@ class _Pass:
         for wid in sorted(self.state.index.claimants):
             record = self.state.workloads[wid]
             if all(self._claim_free(m.host, m.slots) for m in record.claim) and self._under_caps(record, claimed=True):
-                attempt = run_id(wid, record.attempt + 1)
-                self.decisions.append(Placed(wid, attempt, record.claim))
+                self.decisions.append(Placed(wid, record.next_run, record.claim))
 
     def _claim_free(self, name: HostName, slots: int) -> bool:
         host = self.state.hosts[name]
@@ -157,7 +156,7 @@ class _Pass:
         members = self.room.find(record.workload)
         if members is None:
             return False
-        self.decisions.append(Placed(record.workload.id, run_id(record.workload.id, record.attempt + 1), members))
+        self.decisions.append(Placed(record.workload.id, record.next_run, members))
         self._take(record, members)
         return True
 

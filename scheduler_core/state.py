@@ -14,12 +14,15 @@ from scheduler_core.budget import BudgetTree
 from scheduler_core.decisions import Member, StopDecided
 from scheduler_core.errors import UnknownIdError
 from scheduler_core.fleet import Host, HostState, Reach
-from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId, run_id
 from scheduler_core.index import Index
 from scheduler_core.observations import AutoDrainProposed, By
 from scheduler_core.policy import Policy
+from scheduler_core.units import DAY
 from scheduler_core.usage import Ledgers
 from scheduler_core.workload import Outcome, Workload, WorkloadPhase
+
+ENDED_KEEP_MS = DAY  # so long a late or repeated fact about an ended workload, and a past drain, is known
 
 
 class MemberPhase(StrEnum):
@@ -110,6 +113,7 @@ class WorkloadRecord:
     workload: Workload
     phase: WorkloadPhase = WorkloadPhase.WAITING
     waiting_since: int = 0
+    day: int = 0  # of its submission
     attempt: int = 0  # the last one used
     retries: int = 0
     not_before: int = 0  # retry delay (rule 14)
@@ -123,6 +127,10 @@ class WorkloadRecord:
     ended_at: int | None = None
     moved_at: int | None = None
     attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def next_run(self) -> RunId:
+        return run_id(self.workload.id, self.attempt + 1, self.day)
 
 
 @dataclass(slots=True)
@@ -212,6 +220,7 @@ class ClusterState:
     """Everything the engine knows at `now` (ms)."""
 
     now: int = 0
+    began_at: int = 0  # when the first inventory was loaded
     policy: Policy = field(default_factory=Policy)
     budgets: BudgetTree = field(default_factory=lambda: BudgetTree(()))
     hosts: dict[HostName, HostRecord] = field(default_factory=dict)
@@ -231,6 +240,11 @@ class ClusterState:
     blast_blocked: dict[WorkloadId, int] = field(default_factory=dict)  # since when, as of the last pass (rule 18)
     last_pass_at: int | None = None
     dirty: bool = True  # something changed that a pass could use
+
+    @property
+    def day(self) -> int:
+        """Since the beginning, from 0. Longer than an ended workload is known: its id comes back on a later day."""
+        return (self.now - self.began_at) // ENDED_KEEP_MS
 
     def require_host(self, name: HostName) -> HostRecord:
         try:

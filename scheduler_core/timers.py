@@ -14,11 +14,8 @@ from scheduler_core.contract import leaks_at, start_times_out_at
 from scheduler_core.decisions import Decision, HostLost, MemberLeaked, StopCause, StopDecided
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
-from scheduler_core.state import ClusterState, HostRecord, Run
-from scheduler_core.units import DAY
+from scheduler_core.state import ENDED_KEEP_MS, ClusterState, HostRecord, Run
 from scheduler_core.workload import WorkloadPhase
-
-ENDED_KEEP_MS = DAY  # so long a late or repeated fact about an ended workload, and a past drain, is known
 
 
 def due(state: ClusterState) -> list[Decision]:

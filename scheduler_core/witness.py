@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId, run_id
 from scheduler_core.observations import MemberReleased, Observation
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
@@ -38,9 +38,9 @@ class Witness:
     used: Held = field(default_factory=Counter)
     parts: dict[tuple[RunId, HostName], Part] = field(default_factory=dict)
     late: list[MemberReleased] = field(default_factory=list)  # heard, and over before they were
-    ended: dict[WorkloadId, Outcome | None] = field(default_factory=dict)
-    attempts: dict[WorkloadId, int] = field(default_factory=dict)
-    tokens: dict[RunId, WorkloadId] = field(default_factory=dict)
+    ended: dict[tuple[WorkloadId, int], Outcome | None] = field(default_factory=dict)  # by id and day
+    attempts: dict[tuple[WorkloadId, int], int] = field(default_factory=dict)
+    tokens: dict[RunId, int] = field(default_factory=dict)  # when each was issued
 
     def hear(self, observations: Iterable[Observation]) -> None:
         self.late += [o for o in observations if isinstance(o, MemberReleased) and o.ago_ms]
@@ -82,23 +82,25 @@ class Witness:
 
     def _ends(self, state: ClusterState) -> Iterator[str]:
         """Ended is final, and a workload never goes back to an earlier attempt."""
-        for wid, outcome in list(self.ended.items()):
+        for (wid, day), outcome in list(self.ended.items()):
             record = state.workloads.get(wid)
-            if record is None:
-                del self.ended[wid]  # forgotten after its time
+            if record is None or record.day != day:
+                del self.ended[wid, day], self.attempts[wid, day]  # forgotten after its time
             elif record.phase is not WorkloadPhase.ENDED or record.outcome is not outcome:
                 yield f"{wid}: ended as {outcome}, now {record.phase} {record.outcome}"
         for wid, record in state.workloads.items():
+            key = wid, record.day
             if record.phase is WorkloadPhase.ENDED:
-                self.ended[wid] = record.outcome
-            if record.attempt < self.attempts.get(wid, 0):
-                yield f"{wid}: attempt {record.attempt} after {self.attempts[wid]}"
-            self.attempts[wid] = record.attempt
+                self.ended[key] = record.outcome
+            if record.attempt < self.attempts.get(key, 0):
+                yield f"{wid}: attempt {record.attempt} after {self.attempts[key]}"
+            self.attempts[key] = record.attempt
 
     def _tokens(self, state: ClusterState) -> Iterator[str]:
-        """A token belongs to one workload, and its number to one attempt."""
+        """A token is issued once, for ever, and its number belongs to one attempt."""
         for run in state.runs.values():
-            if self.tokens.setdefault(run.id, run.workload) != run.workload:
+            if self.tokens.setdefault(run.id, run.placed_at) != run.placed_at:
                 yield f"{run.id}: issued twice"
-            if run.id != f"{run.workload}~{state.workloads[run.workload].attempt}":
+            record = state.workloads[run.workload]
+            if run.id != run_id(run.workload, record.attempt, record.day):
                 yield f"{run.id}: is not the newest attempt of {run.workload}"

@@ -33,9 +33,13 @@ class _Dumper(BASE):  # type: ignore[misc]
     """Hosts and workloads a line each; amounts and instants as people write them."""
 
 
-_Dumper.add_representer(
-    Decimal, lambda dumper, amount: dumper.represent_scalar("tag:yaml.org,2002:float", f"{amount:f}")
-)
+def _amount(dumper: Any, amount: Decimal) -> Any:
+    """With a point, also where it is whole: else the text would need a tag to be a float."""
+    text = f"{amount:f}"
+    return dumper.represent_scalar("tag:yaml.org,2002:float", text if "." in text else f"{text}.0")
+
+
+_Dumper.add_representer(Decimal, _amount)
 _Dumper.add_representer(_Instant, lambda dumper, at: dumper.represent_scalar("tag:yaml.org,2002:timestamp", str(at)))
 _Dumper.add_representer(
     _Row, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
@@ -83,10 +87,7 @@ def _hosts(state: ClusterState) -> list[dict[str, Any]]:
     window = state.policy.lookback_ms
     left = state.ledgers.in_service(state.now, window)
     spans: dict[HostName, int] = {}
-    serving_first = sorted(
-        state.hosts.values(), key=lambda r: (r.state is not HostState.SERVING, r.host.gpus, r.host.name)
-    )
-    for record in serving_first:
+    for record in sorted(state.hosts.values(), key=_serving_and_small_first):
         spans[record.host.name] = span = min(window, left // (record.host.gpus * GPU)) if record.host.gpus else 0
         left -= span * record.host.gpus * GPU
     return [_Row(_host(record, spans[record.host.name])) for record in state.hosts.values()]

@@ -113,14 +113,14 @@ def number_or(value: Any, default: float) -> float:
 
 
 def workload_of(token: str, spec: Record) -> str:
-    """WORKLOAD of the token WORKLOAD~ATTEMPT, unless the spec names it."""
+    """WORKLOAD of the token WORKLOAD~ATTEMPT or WORKLOAD~ATTEMPT.DAY, unless the spec names it."""
     return str(spec.get("workload") or token.rpartition("~")[0] or token)
 
 
 def attempt_of(token: str, spec: Record) -> int | None:
     if isinstance(spec.get("attempt"), int):
         return int(spec["attempt"])
-    last = token.rpartition("~")[2]
+    last = token.rpartition("~")[2].partition(".")[0]
     return int(last) if last.isascii() and last.isdigit() and last != token else None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scheduler_core.commands import StartMember, StopMember
-from scheduler_core.decisions import StopCause, StopDecided
+from scheduler_core.decisions import Placed, StopCause, StopDecided
 from scheduler_core.engine import Step
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.ids import HostName, RunId, WorkloadId
@@ -60,6 +60,9 @@ class Judge:
 
     def decided(self, step: Step) -> None:
         """Before its commands are sent."""
+        for decision in step.decisions:
+            if isinstance(decision, Placed) and decision.run in self.gangs:
+                raise InvariantBroken(f"the token {decision.run} is issued twice")
         for command in step.commands:
             if isinstance(command, StartMember):
                 self.gangs[command.run], self.newest[command.workload] = command.peers, command.run

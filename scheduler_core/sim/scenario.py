@@ -6,7 +6,7 @@ A failure is its seed: the message names seed and step, and the same call fails 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -115,6 +115,7 @@ class Scenario:
 
     def step(self, observations: list[Observation]) -> None:
         self.world.judge.heard(observations)
+        self.witness.hear(observations)
         step = self.engine.step(self.now, observations)
         self.ticks.append(Tick(self.now, observations, step))
         require(self.engine.state, self.witness)
@@ -142,6 +143,10 @@ class Scenario:
         return ask(self)
 
     def _submit(self) -> list[Observation]:
+        """Now and then under an id that was used before, which may be forgotten by now."""
+        known = self.world.judge.declared
+        if known and self.draw.randrange(30) == 0:
+            return [WorkloadSubmitted(replace(self.draw.choice(list(known.values())), submitted_at=self.now))]
         self.submitted += 1
         return [WorkloadSubmitted(random_workload(self.draw, self.submitted, self.now, self.leaves, self.fleet))]
 

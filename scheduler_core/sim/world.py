@@ -42,6 +42,7 @@ class Process:
     stopping: bool = False
     alive: bool = True
     holding: bool = True
+    freed_at: int = 0
     disowned: bool = False
 
 
@@ -187,7 +188,7 @@ class World:
     def _release(self, host: SimHost, run: RunId) -> None:
         process = host.processes.get(run)
         if process is not None and process.holding:
-            process.holding = False
+            process.holding, process.freed_at = False, self.now
             self._report(host, MemberReleased(run, host.name))
             if not host.stale:
                 self._report(host, self.seen(host.name))
@@ -238,7 +239,7 @@ class World:
             if not process.alive:
                 found.append(MemberExited(run, name, process.exit_code, None, process.stopping))
             if not process.holding:
-                found.append(MemberReleased(run, name))
+                found.append(MemberReleased(run, name, self.now - process.freed_at))
         return found
 
     def resend(self, command: Command) -> list[Observation]:

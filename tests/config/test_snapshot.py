@@ -90,6 +90,14 @@ def test_a_gang_may_be_written_as_a_range(tmp_path: Path) -> None:
     assert sorted(run.members) == ["gpu1", "gpu2"]
 
 
+@pytest.mark.parametrize("hours", ["0", "2", "40000", "0.0000000001", "33.333"])
+def test_usage_reads_back_whole_or_not(tmp_path: Path, hours: str) -> None:
+    state = state_of(tmp_path, f"{HEAD}usage: {{vision: {hours}}}\nworkloads: []\n")
+    again = state_of(tmp_path, write_snapshot(state))
+    vision = state.budgets.require_path("vision")
+    assert [s.ledgers.used(vision, s.now, DAY) for s in (state, again)] == [round(float(hours) * GPU_HOUR)] * 2
+
+
 def test_held_is_true_false_or_a_reason(tmp_path: Path) -> None:
     rows = "".join(
         f"  - {{id: w{n}, budget: vision, gpus: 1, min_runtime: 1h, waiting: 1m, held: {held}}}\n"

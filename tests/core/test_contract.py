@@ -16,6 +16,7 @@ from scheduler_core.observations import (
     RequeueRequested,
 )
 from scheduler_core.policy import Policy
+from scheduler_core.state import ENDED_KEEP_MS
 from scheduler_core.units import HOUR, MINUTE, SECOND
 from scheduler_core.workload import OnPreempt, Outcome, WorkloadPhase
 from tests.core.clusters import OPS, Cluster, of_kind
@@ -230,6 +231,21 @@ def test_never_started_is_a_failure_to_start_not_a_preemption() -> None:
     c.see(MemberNeverStarted(c.run("w"), HostName("h1"), "no such file"))
     record = c.workload("w")
     assert (record.phase, record.retries, record.reason) == (WorkloadPhase.WAITING, 1, "no such file on h1")
+
+
+def test_the_id_of_a_forgotten_workload_brings_no_token_back() -> None:
+    """A host answers a token that it knows with what became of it then: a new workload would end without having run."""
+    c = Cluster()
+    tokens = []
+    for _ in range(3):
+        c.running("w")
+        tokens.append(c.run("w"))
+        c.finish("w")
+        c.later(ENDED_KEEP_MS - c.policy.pass_interval_ms - 1)
+        c.submit("w")
+        assert c.workload("w").phase is WorkloadPhase.ENDED, "known: nothing runs twice"
+        c.later(1)
+    assert tokens == ["w~1", "w~1.1", "w~1.2"]
 
 
 def test_time_running_backwards_changes_nothing() -> None:

@@ -18,7 +18,7 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.policy import Policy
-from scheduler_core.timers import ENDED_KEEP_MS
+from scheduler_core.state import ENDED_KEEP_MS
 from scheduler_core.units import DAY, HOUR, MINUTE
 from scheduler_core.workload import WorkloadPhase
 from tests.core.clusters import OPS, Cluster, budgets, of_kind
