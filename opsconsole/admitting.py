@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_core.observations import WorkloadMoved, WorkloadSubmitted
 from scheduler_core.state import ClusterState
+from scheduler_core.workload import Workload
 
 
 def refusal(state: ClusterState, asked: Any) -> str:
@@ -17,12 +18,20 @@ def refusal(state: ClusterState, asked: Any) -> str:
     if host is not None and host not in state.hosts:
         return f"no host {host!r}"
     if isinstance(asked, WorkloadSubmitted):
-        return _budget(state, asked.workload.budget)
+        return _taken(state, asked.workload) or _budget(state, asked.workload.budget)
     if workload is not None and workload not in state.workloads:
         return f"no workload {workload!r}"
     if isinstance(asked, WorkloadMoved) and asked.budget is not None:
         return _budget(state, asked.budget)
     return ""
+
+
+def _taken(state: ClusterState, asked: Workload) -> str:
+    """The same submission may come twice, and counts once; another under its id would vanish."""
+    known = state.workloads.get(asked.id)
+    if known is None or known.workload.submitted_at == asked.submitted_at:
+        return ""
+    return f"the id {asked.id!r} is taken; submit it once more under another"
 
 
 def _budget(state: ClusterState, budget: Any) -> str:

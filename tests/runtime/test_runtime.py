@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from scheduler_core.observations import (
     DrainRequested,
     MemberStarted,
     UndrainRequested,
+    WorkloadSubmitted,
 )
 from tests.runtime.rig import OPS, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
 
@@ -234,6 +236,17 @@ async def test_what_cannot_be_done_is_refused_before_it_is_journalled(tmp_path: 
                 await runtime.ask(asked)
         kinds = {event.kind for event in runtime.store.tail(0)}
         assert not kinds & {"CordonRequested", "CancelRequested", "WorkloadSubmitted"}
+
+
+async def test_a_submission_counts_once_and_another_under_its_id_is_refused(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    async with rig.leading() as runtime:
+        first = job("w")
+        await runtime.ask(first)
+        await runtime.ask(first)
+        with pytest.raises(OpsConsoleError, match="the id 'w' is taken; submit it once more under another"):
+            await runtime.ask(WorkloadSubmitted(replace(first.workload, submitted_at=1)))
+        assert len(runtime.state.workloads) == 1
 
 
 async def test_a_request_that_breaks_the_engine_is_not_met_again(
