@@ -9,7 +9,6 @@ import secrets
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -43,22 +42,22 @@ def drain(args: argparse.Namespace) -> int:
     if (args.mode == "finish") != bool(args.deadline):
         raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
     deadline = _span(args.deadline, "--deadline") if args.deadline else None
-    return act(args, _names(args.hosts), lambda v, names: plan_drain(v, names, args.mode, deadline), _drained)
+    return act(args, host_names(args.hosts), lambda v, names: plan_drain(v, names, args.mode, deadline), _drained)
 
 
 def undrain(args: argparse.Namespace) -> int:
-    return act(args, _names(args.hosts), plan_undrain)
+    return act(args, host_names(args.hosts), plan_undrain)
 
 
 def cordon(args: argparse.Namespace) -> int:
-    return act(args, _names(args.hosts), plan_cordon)
+    return act(args, host_names(args.hosts), plan_cordon)
 
 
 def declare(args: argparse.Namespace) -> int:
-    return act(args, _names(args.hosts), lambda v, names: plan_declare(v, names, args.what))
+    return act(args, host_names(args.hosts), lambda v, names: plan_declare(v, names, args.what))
 
 
-def _names(patterns: Sequence[str]) -> list[str]:
+def host_names(patterns: Sequence[str]) -> list[str]:
     try:
         return list(dict.fromkeys(name for pattern in patterns for name in expand(pattern)))
     except ValueError as error:
@@ -126,16 +125,16 @@ def act(
     runtime, view = look(args)
     plan = make(view, targets)
     if plan.done:
-        return _report(args, plan, plan.done)
+        return report(args, plan, plan.done)
     if plan.refused:
         raise UsageError("\n".join(plan.refused), advice="nothing was done")
     if not args.json:
         show_plan(plan)
     if args.dry_run:
         if args.json:
-            print(json.dumps(plan_json(plan), indent=2))
+            show_plan_json(plan)
         return 0
-    _confirm(args, plan)
+    confirm(args, plan)
     runtime.follow()
     again = make(view_of(runtime), targets)
     if again.facts != plan.facts:
@@ -144,7 +143,7 @@ def act(
     asyncio.run(_send(runtime, plan.observations(by)))
     if getattr(args, "wait", False) and done:
         ended = _wait_for(runtime, plan.targets, done)
-    return _report(args, plan, ended)
+    return report(args, plan, ended)
 
 
 def show_plan(plan: Plan) -> None:
@@ -155,17 +154,18 @@ def show_plan(plan: Plan) -> None:
         console.print(Text(line))
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    return {
+def show_plan_json(plan: Plan) -> None:
+    found = {
         "action": plan.action,
         "targets": list(plan.targets),
         "rows": [row.data or [cell.text for cell in row.cells] for row in plan.table.rows],
         "effect": list(plan.effect),
         "guarantees_broken": plan.guarantees_broken,
     }
+    print(json.dumps(found, indent=2))
 
 
-def _confirm(args: argparse.Namespace, plan: Plan) -> None:
+def confirm(args: argparse.Namespace, plan: Plan) -> None:
     """Asks on the terminal: for more than one target its count, else yes. Without a terminal only --yes will do."""
     if args.yes:
         return
@@ -196,7 +196,7 @@ def _wait_for(
     return ended
 
 
-def _report(args: argparse.Namespace, plan: Plan, ended: str) -> int:
+def report(args: argparse.Namespace, plan: Plan, ended: str) -> int:
     if args.json:
         print(json.dumps({"action": plan.action, "targets": list(plan.targets), "outcome": ended}))
     else:

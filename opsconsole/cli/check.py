@@ -16,6 +16,7 @@ from opsconsole.cli.tables import output
 from opsconsole.cli.wiring import Place
 from opsconsole.config.errors import ConfigError, Problem, problems_json
 from opsconsole.config.inventory import Inventory, find_inventory, read_inventory
+from opsconsole.errors import StoreError
 from opsconsole.presenting.text import count
 
 TOLD = ("python", "driver", "gpus", "clock", "disk")  # of what is well
@@ -84,7 +85,9 @@ async def _connect(args: argparse.Namespace, inventory: Inventory, warnings: Seq
         options = place.pool_options(lambda host: {"interval_s": 2})
         done: list[str] = []
         on_done = _progress(len(cluster.hosts), done)
-        hosts += await check_hosts(place.addresses(), options, expected_gpus=expected, on_done=on_done)
+        hosts += await check_hosts(
+            place.addresses(), options, expected_gpus=expected, store=_store_id(place), on_done=on_done
+        )
     ok = all(host.ok for host in hosts)
     if args.json:
         found = {"ok": ok, "problems": [], "warnings": problems_json(warnings)}
@@ -92,6 +95,17 @@ async def _connect(args: argparse.Namespace, inventory: Inventory, warnings: Seq
     else:
         _print_hosts(hosts)
     return 0 if ok else 1
+
+
+def _store_id(place: Place) -> str | None:
+    """None where nobody has led from this machine: then any owner of a host will do."""
+    try:
+        store = place.open_store(read_only=True)
+    except StoreError:
+        return None
+    store.close()
+    owner: str = store.id
+    return owner
 
 
 def _progress(total: int, done: list[str]) -> Any:

@@ -8,7 +8,6 @@ import base64
 import sys
 
 from opsconsole.cli.asking import look
-from opsconsole.cli.serve import print_nothing
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.view import ClusterView
@@ -52,7 +51,7 @@ async def _read(args: argparse.Namespace, token: str, host: str) -> int:
     addresses = [a for a in place.addresses() if a.name == host]
     if not addresses:
         raise OpsConsoleError(f"{host} is no longer in the inventory")
-    pool = HostPool(addresses, place.pool_options(lambda name: {"interval_s": 60}), print_nothing)  # only looks
+    pool = HostPool(addresses, place.pool_options(lambda name: {"interval_s": 60}), lambda event: None)  # only looks
     pool.start()
     try:
         await _connected(pool, host)

@@ -1,4 +1,4 @@
-"""Leading without a screen, and taking hosts over from another store."""
+"""Leading without a screen."""
 
 from __future__ import annotations
 
@@ -118,54 +118,3 @@ def lead_sentences(plan: LeadPlan) -> list[str]:
         lines.append(f"No answer from {', '.join(silent)}: what runs there is left alone.")
     lines += [f"{host} is lost with runs: its fence command powers it off." for host in plan.fenced]
     return lines + [f"At once: {sentence(d)}" for d in plan.decisions if not isinstance(d, PassDone)]
-
-
-def adopt(args: argparse.Namespace) -> int:
-    """Tells hosts that they belong to this store from now on, after listing what lives there."""
-    return asyncio.run(_adopt(args))
-
-
-async def _adopt(args: argparse.Namespace) -> int:
-    from opsconsole.transport.pool import HostPool
-
-    place = Place.of(args)
-    store = place.open_store()
-    unknown = [h for h in args.hosts if h not in {host.name for host in place.cluster.hosts}]
-    if unknown:
-        raise UsageError(f"no host {', '.join(unknown)} in the inventory")
-    names = args.hosts or [host.name for host in place.cluster.hosts]
-    if not args.yes and not args.dry_run:
-        raise UsageError("taking hosts over needs --yes", advice="--dry-run lists their live runs")
-    identity = {"store": store.id, "epoch": store.lease().epoch}
-    pool = HostPool(
-        [a for a in place.addresses() if a.name in names],
-        place.pool_options(lambda host: {**identity, "interval_s": 2}),
-        print_nothing,
-    )
-    pool.start()
-    try:
-        for name in names:
-            await _adopt_one(pool, name, identity, args.dry_run)
-    finally:
-        await pool.aclose()
-    return 0
-
-
-async def _adopt_one(pool: object, name: str, identity: dict[str, object], dry_run: bool) -> None:
-    from opsconsole.transport.pool import HostPool
-
-    assert isinstance(pool, HostPool)
-    for _ in range(100):
-        if pool.status(name).state in ("live", "late"):
-            break
-        await asyncio.sleep(0.2)
-    answer = await pool.request(name, "list", 10.0)
-    live = [run["token"] for run in answer.get("runs", []) if run.get("phase") not in ("released", "never_started")]
-    print(f"{name}: {len(live)} live runs{': ' + ', '.join(live) if live else ''}")
-    if not dry_run:
-        await pool.request(name, "adopt", 10.0, **identity)
-        print(f"{name}: belongs to this store now")
-
-
-def print_nothing(event: object) -> None:
-    """Events do not matter here."""

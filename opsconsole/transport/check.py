@@ -77,6 +77,7 @@ _KIND_STEPS = {
     Unreach.NO_PYTHON: StepName.PYTHON,
     Unreach.STATE_DIR: StepName.STATE_DIR,
     Unreach.FENCED: StepName.AGENT,
+    Unreach.OTHER_STORE: StepName.AGENT,
     Unreach.PROTOCOL: StepName.AGENT,
 }
 _WHAT_STEPS = (
@@ -134,7 +135,7 @@ def agent_step(hello: dict[str, Any], store: object) -> Step:
     if store is None or not isinstance(fence, dict) or fence.get("store") == store:
         return Step(StepName.AGENT, Verdict.OK, version)
     found = f"{version}; it belongs to store {plain(str(fence.get('store')))}"
-    return Step(StepName.AGENT, Verdict.WARN, found, ADVICE[Unreach.FENCED])
+    return Step(StepName.AGENT, Verdict.FAIL, found, ADVICE[Unreach.OTHER_STORE])
 
 
 def driver_step(probe: dict[str, Any]) -> Step:
@@ -202,10 +203,14 @@ async def check_hosts(
     options: PoolOptions,
     *,
     expected_gpus: Mapping[str, int] | None = None,
+    store: str | None = None,
     probe_timeout_s: float = 30.0,
     on_done: Callable[[str], None] = lambda host: None,
 ) -> list[HostCheck]:
-    """One try for each host, all at once; in the order given. `on_done` names each host as it finishes."""
+    """One try for each host, all at once; in the order given. `store` should own them; None: whoever does.
+
+    `on_done` names each host as it finishes.
+    """
     hosts = {address.name: address for address in addresses}
     progress = {name: _Progress() for name in hosts}
     waiting = set(hosts)
@@ -224,9 +229,7 @@ async def check_hosts(
     try:
         await _until_empty(waiting, changed, progress, probe_timeout_s)
         expected = expected_gpus or {}
-        return [
-            _result(name, progress[name], pool, expected.get(name), options.hello(name).get("store")) for name in hosts
-        ]
+        return [_result(name, progress[name], pool, expected.get(name), store) for name in hosts]
     finally:
         await pool.aclose()
 

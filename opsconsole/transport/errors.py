@@ -25,6 +25,7 @@ class Unreach(StrEnum):
     NO_PYTHON = "no python"
     STATE_DIR = "state directory"
     FENCED = "fenced"
+    OTHER_STORE = "other store"
     PROTOCOL = "protocol"
     LOCAL_LIMIT = "local limit"
     CONFIG = "ssh config"
@@ -39,6 +40,7 @@ NEEDS_A_PERSON = frozenset(
         Unreach.NO_SHELL,
         Unreach.NO_PYTHON,
         Unreach.FENCED,
+        Unreach.OTHER_STORE,
         Unreach.CONFIG,
     }
 )
@@ -58,7 +60,8 @@ ADVICE: dict[Unreach, str] = {
     Unreach.NO_SHELL: "Give the account a login shell and remove a ForceCommand that hides it.",
     Unreach.NO_PYTHON: "Install Python 3.8 or newer on the host, or set python: in the inventory.",
     Unreach.STATE_DIR: "Free space in the state directory or set state_dir: to a local, writable path.",
-    Unreach.FENCED: "Another store leads this host. Run opsconsole adopt only if that one is gone.",
+    Unreach.FENCED: "A newer leader has spoken to this host. Look who leads: opsconsole queue.",
+    Unreach.OTHER_STORE: "If that store's leader is gone for good, take the host over: opsconsole adopt HOST.",
     Unreach.PROTOCOL: "Log in by hand and run the agent; report what it prints.",
     Unreach.LOCAL_LIMIT: "Raise the limit of open files of this machine (ulimit -n).",
     Unreach.CONFIG: "Correct the ssh configuration or the host's entry in the inventory.",

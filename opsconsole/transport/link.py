@@ -252,7 +252,22 @@ class HostLink:
         if not hello.get("ok"):
             kind = agent_kind(hello.get("error"), Unreach.PROTOCOL)
             raise TransportError(self.address.name, "hello", plain(str(hello.get("message"))), kind)
+        self._require_ours(hello.get("fence"), fields)
         return hello
+
+    def _require_ours(self, fence: object, fields: dict[str, Any]) -> None:
+        """A host answers everybody, and takes orders from the newest leader of one store. Who asks without a store only
+        looks.
+        """
+        if "store" not in fields or not isinstance(fence, dict):
+            return
+        store, epoch = fence.get("store"), fence.get("epoch")
+        if store != fields["store"]:
+            why = f"it belongs to store {plain(str(store), 40)}"
+            raise TransportError(self.address.name, "hello", why, Unreach.OTHER_STORE)
+        if isinstance(epoch, int) and epoch > fields.get("epoch", epoch):
+            why = f"epoch {fields['epoch']} is over: it has served epoch {epoch}"
+            raise TransportError(self.address.name, "hello", why, Unreach.FENCED)
 
     def _live(self, session: Session, hello: dict[str, Any]) -> None:
         assert session.boot is not None

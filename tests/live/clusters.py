@@ -53,7 +53,7 @@ class Live:
         )
         assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
-        return done.stdout if status == 0 else done.stderr
+        return done.stdout if status == 0 else done.stdout + done.stderr
 
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json"))

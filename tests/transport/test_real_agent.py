@@ -108,6 +108,26 @@ async def test_two_agents_after_a_half_open_link_do_not_disturb_each_other(gpu_h
         assert (await run_of(watched, "t1"))["phase"] == "running"
 
 
+async def test_a_host_of_another_store_is_not_live_until_it_is_adopted(gpu_host: Sshd) -> None:
+    async with watching(address_of(gpu_host), known=[gpu_host], kit=KIT) as first:
+        await first.until_live()
+        async with watching(address_of(gpu_host), known=[gpu_host], kit=KIT, store="s2") as other:
+            assert "belongs to store s1" in await other.until_lost("gpu001", Unreach.OTHER_STORE)
+            answer = await first.pool.request("gpu001", "adopt", 5.0, store="s2", epoch=1)
+            assert answer["ok"] and answer["previous_store"] == "s1"
+            other.pool.reconnect("gpu001")
+            await other.until_live()
+
+
+async def test_an_older_leader_of_the_same_store_is_told_with_its_first_word(gpu_host: Sshd) -> None:
+    async with watching(address_of(gpu_host), known=[gpu_host], kit=KIT) as first:
+        await first.until_live()
+        answer = await first.pool.request("gpu001", "adopt", 5.0, store="s1", epoch=7)
+        assert answer["ok"]
+        async with watching(address_of(gpu_host), known=[gpu_host], kit=KIT) as late:
+            assert "epoch 1 is over: it has served epoch 7" in await late.until_lost("gpu001", Unreach.FENCED)
+
+
 async def test_another_store_is_told_in_the_answer(gpu_host: Sshd) -> None:
     async with watching(address_of(gpu_host), known=[gpu_host], kit=KIT) as watched:
         await watched.until_live()

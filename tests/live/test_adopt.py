@@ -1,0 +1,35 @@
+"""Two stores want the same hosts: the second sees whose they are, and takes them over only when somebody says so."""
+
+from __future__ import annotations
+
+from tests.live.clusters import Live, live_cluster
+from tests.live.test_reload import edited, serving
+
+
+async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_confirmed() -> None:
+    async with live_cluster(2) as live:
+        with serving(live):
+            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            words = ("submit", "--budget", "vision", "--gpus", "8", "--min-runtime", "1s", "--", "sleep", "600")
+            wid = live.run(*words).strip()
+            live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
+            (host,) = live.json("runs")[0]["hosts"]
+        edited(live.cluster.inventory, "/console\n", "/console2\n")
+        with serving(live):
+            live.until(lambda: all("it belongs to store" in h["why"] for h in live.json("hosts")), "whose they are")
+            _adopt(live, host, wid)
+        with serving(live):
+            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            (row,) = [h for h in live.json("hosts") if h["host"] == host]
+            assert row["free"] == 0, "what runs there for the older store keeps its GPUs"
+        assert live.run("adopt", "--reason", "x", "--yes").strip().endswith("no host belongs to another store")
+
+
+def _adopt(live: Live, host: str, wid: str) -> None:
+    assert not any(h["reach"] in ("fresh", "stale") for h in live.json("hosts"))
+    assert "opsconsole adopt HOST" in live.run("check", "--connect", status=1)
+    plan = live.json("adopt", "--reason", "head node died", "--dry-run")
+    assert plan["targets"] == ["gpu01", "gpu02"]
+    assert "not confirmed" in live.run("adopt", "--reason", "x", status=2)
+    assert f"{wid}~1" in live.run("adopt", host, "--reason", "x", "--dry-run")
+    assert live.json("adopt", "--reason", "head node died", "--yes")["outcome"] == "adopted"
