@@ -72,7 +72,10 @@ def touch_host(state: ClusterState, record: HostRecord, /, **fields: Any) -> Non
 def _queue(state: ClusterState, record: WorkloadRecord) -> LeafQueue:
     index = state.index
     queues = index.queues if record.workload.allocated else index.unallocated_queues
-    return queues.setdefault(record.workload.budget, LeafQueue())
+    queue = queues.get(record.workload.budget)
+    if queue is None:
+        queue = queues[record.workload.budget] = LeafQueue()
+    return queue
 
 
 def enqueue(state: ClusterState, record: WorkloadRecord) -> None:

@@ -10,9 +10,8 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opsconsole.store.codec import decode, encode
 from opsconsole.store.database import transaction
@@ -22,8 +21,7 @@ QUIET = ("PassDone", "InventoryLoaded")  # of no interest to people
 ARCHIVED_AT_ONCE = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A row of the journal, for people and followers. `wall_ms` is wall time, `at_ms` cluster time."""
 
     seq: int
@@ -76,7 +74,7 @@ def since(db: sqlite3.Connection, wall_ms: int, limit: int) -> list[Event]:
 
 
 def _select(db: sqlite3.Connection, where: str, *values: int) -> list[Event]:
-    return [Event(*row) for row in db.execute(f"SELECT {COLUMNS} FROM journal WHERE {where}", values)]
+    return list(map(Event._make, db.execute(f"SELECT {COLUMNS} FROM journal WHERE {where}", values)))
 
 
 def folds(events: Sequence[Event]) -> Iterator[tuple[Event, list[Any], list[Any]]]:

@@ -54,10 +54,9 @@ def keep(db: sqlite3.Connection, image: bytes, tick: int, seq: int, fence: Calla
 def newest(db: sqlite3.Connection) -> Recovered:
     """The newest intact one, with a warning for each that is damaged; an empty state where there is none."""
     found = Recovered()
-    for tick, seq, checksum, image in db.execute(
-        "SELECT tick, seq, checksum, body FROM snapshots ORDER BY tick DESC"
-    ).fetchall():
-        engine = _engine(image, checksum)
+    for tick, seq, checksum in db.execute("SELECT tick, seq, checksum FROM snapshots ORDER BY tick DESC").fetchall():
+        row = db.execute("SELECT body FROM snapshots WHERE tick = ?", (tick,)).fetchone()
+        engine = _engine(row[0], checksum) if row is not None else None
         if engine is not None:
             found.engine, found.tick, found.seq = engine, tick, seq
             break
