@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
 from opsconsole.following import Follower
 from opsconsole.leader import Confirm, Leader, Reread
-from opsconsole.ports import Pool, PoolFactory
+from opsconsole.ports import ClusterStore, Pool, PoolFactory
 from opsconsole.site import Site
 from scheduler_core.observations import Observation
 
@@ -66,6 +66,7 @@ class Runtime(Follower):
         """
         if self.make_pool is None:
             raise OpsConsoleError("this process can only follow")
+        await asyncio.to_thread(_check, self.store)
         epoch = self.store.acquire(kind)
         if epoch is None:
             lease = self.store.lease()
@@ -94,6 +95,15 @@ class Runtime(Follower):
                 self.store.release(epoch)
         self.recover()
         self.touch()
+
+
+def _check(store: ClusterStore) -> None:
+    """On a connection of its own, as it takes long. Raises StoreError for a damaged file: nobody leads by it."""
+    checked = store.another()
+    try:
+        checked.check()
+    finally:
+        checked.close()
 
 
 async def no_reload(digest: str) -> Site:

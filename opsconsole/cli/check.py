@@ -24,7 +24,7 @@ STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "magen
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 2 for errors of the file, 1 where a host is not ready."""
+    """Exit status 2 for errors of the file, 1 where a store is damaged or a host is not ready."""
     try:
         inventory = read_inventory(find_inventory(args.file or args.inventory))
     except ConfigError as error:
@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
             raise
         print(json.dumps({"ok": False, "problems": error.as_json(), "warnings": []}, indent=2))
         return error.exit_code
+    for cluster in inventory.clusters:
+        _check_store(Place(inventory, cluster))
     warnings = [*inventory.warnings, *_ssh_warnings(inventory)]
     if not args.json:
         for warning in warnings:
@@ -95,6 +97,14 @@ async def _connect(args: argparse.Namespace, inventory: Inventory, warnings: Seq
     else:
         _print_hosts(hosts)
     return 0 if ok else 1
+
+
+def _check_store(place: Place) -> None:
+    """Raises StoreError where there is one and it is damaged, or lies where it must not."""
+    if place.inventory.store_path(place.cluster).exists():
+        store = place.open_store(read_only=True)
+        store.check()
+        store.close()
 
 
 def _store_id(place: Place) -> str | None:

@@ -118,12 +118,14 @@ def speaking(path: Path) -> Iterator[None]:
         if code in UNAVAILABLE:
             raise StoreUnavailable(f"the store {path} cannot be written: {error}", advice=UNAVAILABLE[code]) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise Damaged(f"the store {path} is damaged: {error}", advice=DAMAGED) from error
+            raise Damaged(path, str(error)) from error
         raise StoreError(f"the store {path} cannot be used: {error}", advice="restore it from a copy") from error
 
 
 class Damaged(StoreError):
-    """The file is not what was written. `salvage` makes a new one of what can still be read."""
+    """The file is not what was written. What follows in it is believed no more than what is broken."""
 
-
-DAMAGED = "start a leader: it keeps the damaged file and goes on with what can be read of it"
+    def __init__(self, path: Path, what: str) -> None:
+        kept = f"{path.with_suffix('')}.*"
+        advice = f"keep {kept} elsewhere, then lead with a new store: docs/operations.md, A damaged store"
+        super().__init__(f"the store {path} is damaged: {what}", advice=advice)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from opsconsole.cli import main
+from tests.store.filling import filled
 
 INVENTORY = """\
 hosts:
@@ -50,3 +51,25 @@ def test_errors_are_json_too(inventory: Path, capsys: pytest.CaptureFixture[str]
     assert main(["check", str(inventory), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert not found["ok"] and found["problems"][0]["line"] == 2
+
+
+def damage(path: Path) -> None:
+    """A page in the middle is overwritten."""
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2 // 4096 * 4096)
+        file.write(b"\xa5" * 4096)
+
+
+def test_a_damaged_store_is_found_and_nobody_leads_by_it(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inventory.write_text(INVENTORY + f"state_dir: {inventory.parent}/state\n")
+    store, _ = filled(inventory.parent / "state" / "main.db", 300)
+    store.release(1)
+    store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    assert main(["check", str(inventory)]) == 0
+    damage(inventory.parent / "state" / "main.db")
+    for words in (["check", str(inventory)], ["serve", "--yes", "--inventory", str(inventory)]):
+        capsys.readouterr()
+        assert main(words) == 1
+        said = capsys.readouterr().err
+        assert "main.db is damaged" in said and "A damaged store" in said and "Traceback" not in said
