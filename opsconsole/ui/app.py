@@ -1,13 +1,17 @@
-"""The console: what keys and commands do. Each name of the registry is one method here, or a plan, or a page."""
+"""The console: what keys and commands do. Each name of the registry is one method here, or a plan, or a page.
+
+Dialogs and the palette are imported when they are opened first: the first frame does not wait for them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from opsconsole.presenting.explaining import explain_anything
+from textual.command import Provider
+
 from opsconsole.presenting.filtering import Filter, FilterError, parse_filter
-from opsconsole.presenting.gpus import gpus_table
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
@@ -16,21 +20,26 @@ from opsconsole.ui.base import ConsoleBase
 from opsconsole.ui.commands import CommandError, parse_command, words_of
 from opsconsole.ui.frame import PAGES
 from opsconsole.ui.messages import LineEntered, LineLeft, LineTyped, RowOpened, RowsChanged
-from opsconsole.ui.palette import RegistryCommands
-from opsconsole.ui.screens.help import help_text
-from opsconsole.ui.screens.plan import PlanScreen
-from opsconsole.ui.screens.text import ConfirmScreen, Text, TextScreen
 from opsconsole.ui.source import ConsoleSource
-from opsconsole.ui.subjects import explained_name, named, subjects
+from opsconsole.ui.subjects import named, subjects
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.table import Table
 from opsconsole.ui.window import parse_window
+
+if TYPE_CHECKING:
+    from opsconsole.ui.screens.text import Text
+
+
+def _palette() -> type[Provider]:
+    from opsconsole.ui.palette import RegistryCommands
+
+    return RegistryCommands
 
 
 class OpsConsoleApp(ConsoleBase):
     """`write_at_start` opens the write window ("15m reason"). Nothing here sends anything but `commit` and `lead`."""
 
-    COMMANDS = {RegistryCommands}  # noqa: RUF012 - as Textual declares it
+    COMMANDS = {_palette}  # noqa: RUF012 - as Textual declares it
 
     def __init__(self, source: ConsoleSource, write_at_start: str = "") -> None:
         super().__init__(source)
@@ -81,6 +90,8 @@ class OpsConsoleApp(ConsoleBase):
         if not targets:
             self.say(f"{action.name}: select a {action.about} first, or name it: :{action.name} {action.usage}")
             return
+        from opsconsole.ui.screens.plan import PlanScreen
+
         self.push_screen(PlanScreen(action, targets, view))
         self.call_after_refresh(self._fit, self.size.width, self.size.height)
 
@@ -194,6 +205,9 @@ class OpsConsoleApp(ConsoleBase):
             self.say("explain: select something first, or name it")
             return
 
+        from opsconsole.ui.screens.text import TextScreen
+        from opsconsole.ui.subjects import explained
+
         def live(view: ClusterView) -> Text:
             return explained(view, key)
 
@@ -208,10 +222,15 @@ class OpsConsoleApp(ConsoleBase):
             self._do_explain("")
 
     def _do_results(self, words: str) -> None:
+        from opsconsole.ui.screens.text import Text, TextScreen
+
         lines = ["".join(cell.text for cell in result.cells()) for result in self.asking.results]
         self.push_screen(TextScreen(Text("Asked for from here", lines or ["nothing yet"])))
 
     def _do_help(self, words: str) -> None:
+        from opsconsole.ui.screens.help import help_text
+        from opsconsole.ui.screens.text import TextScreen
+
         self.push_screen(TextScreen(help_text(self.page)))
 
     def _do_poll(self, words: str) -> None:
@@ -264,6 +283,8 @@ class OpsConsoleApp(ConsoleBase):
             self.supervisor.once("lead", lambda: self.source.lead(words, self._confirm))
 
     async def _confirm(self, lines: Sequence[str]) -> bool:
+        from opsconsole.ui.screens.text import ConfirmScreen
+
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def answered(yes: bool | None) -> None:
@@ -329,14 +350,3 @@ class OpsConsoleApp(ConsoleBase):
         if self.table is not None:
             self.show_title(self.table)
             self.draw_lines()
-
-
-def explained(view: ClusterView, key: str) -> Text:
-    """A row's key, or a name, with why it stands as it does; a host with its GPUs."""
-    name = explained_name(view, key)
-    lines = explain_anything(view, name)
-    if lines is None:
-        row = key.partition(":")[2] or key
-        return Text(f"Explain {row}", [f"nothing is known of {row!r} now: it has ended or left"])
-    host = view.state.hosts.get(name)  # type: ignore[call-overload]
-    return Text(f"Explain {name}", lines, gpus_table(view, host.host.name) if host is not None else None)

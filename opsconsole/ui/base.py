@@ -32,8 +32,7 @@ from opsconsole.ui.frame import (
     status_cells,
     tab_cells,
 )
-from opsconsole.ui.screens.plan import PlanScreen
-from opsconsole.ui.screens.text import TextScreen
+from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.supervise import Alerts, Supervisor
 from opsconsole.ui.terminal import Deadline, on_signals, tty_is_gone
@@ -59,6 +58,9 @@ class ConsoleBase(App[int]):
 
     def __init__(self, source: ConsoleSource) -> None:
         super().__init__()
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK.name  # before anything is mounted: later it would style everything twice
         self.source = source
         self.alerts: Alerts = Alerts()
         self.supervisor = Supervisor(self.alerts)
@@ -100,14 +102,11 @@ class ConsoleBase(App[int]):
     # -- life ------------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = DARK.name
         self._remove_signals = on_signals(self._leave)
         self.supervisor.keep("source", self.source.run)
         self.set_interval(LOOK_S, self._look)
         self.set_interval(AGE_S, self._age)
-        self.go("overview", remember=False)
+        self.show_pane(self.pane)
         self.redraw()
 
     def _leave(self, status: int) -> None:
@@ -168,9 +167,7 @@ class ConsoleBase(App[int]):
             self.draw_lines()
             if view is None:
                 return
-            if isinstance(self.screen, PlanScreen):
-                self.screen.update_plan(view)
-            elif isinstance(self.screen, TextScreen):
+            if isinstance(self.screen, LiveScreen):
                 self.screen.update_from(view)
 
     def draw_lines(self) -> None:

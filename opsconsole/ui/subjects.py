@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from opsconsole.presenting.overview import about_host
 from opsconsole.presenting.sentences import subject_of
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.widgets.table import Table
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
+
+if TYPE_CHECKING:
+    from opsconsole.ui.screens.text import Text
 
 
 def subjects(table: Table | None, about: str, view: ClusterView) -> list[str]:
@@ -45,3 +49,18 @@ def explained_name(view: ClusterView, key: str) -> str:
         happened = next((h for h in reversed(view.happenings) if h.seq == int(key)), None)
         return subject_of(happened.event) if happened is not None else key
     return key
+
+
+def explained(view: ClusterView, key: str) -> Text:
+    """A row's key, or a name, with why it stands as it does; a host with its GPUs."""
+    from opsconsole.presenting.explaining import explain_anything
+    from opsconsole.presenting.gpus import gpus_table
+    from opsconsole.ui.screens.text import Text
+
+    name = explained_name(view, key)
+    lines = explain_anything(view, name)
+    if lines is None:
+        row = key.partition(":")[2] or key
+        return Text(f"Explain {row}", [f"nothing is known of {row!r} now: it has ended or left"])
+    host = view.state.hosts.get(name)  # type: ignore[call-overload]
+    return Text(f"Explain {name}", lines, gpus_table(view, host.host.name) if host is not None else None)

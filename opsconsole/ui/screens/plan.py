@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label
 
 from opsconsole.presenting.changes import changes
@@ -25,6 +24,7 @@ from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, clock, parse_until
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
+from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.lines import Lines
 from opsconsole.ui.widgets.table import Table
@@ -39,7 +39,7 @@ FRAME = 7  # lines of the dialog that are always there
 READ_ONLY = "read-only: Esc, then :write 15m reason"
 
 
-class PlanScreen(ModalScreen[None]):
+class PlanScreen(LiveScreen[None]):
     """`targets` are names: what is acted on is what is named here, whatever the tables do meanwhile."""
 
     CSS_PATH = "plan.tcss"
@@ -105,7 +105,7 @@ class PlanScreen(ModalScreen[None]):
 
     # -- live ------------------------------------------------------------------------------------------------------
 
-    def update_plan(self, view: ClusterView) -> None:
+    def update_from(self, view: ClusterView) -> None:
         """The picture moved on: the plan is computed anew. What has changed since it was read is said."""
         self.plan = self._make(view)
         if self.is_mounted:

@@ -18,6 +18,7 @@ from textual.widgets import Button, Static
 from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.table import Table
 
@@ -51,7 +52,7 @@ def _beside(term: str, said: str) -> Grid:
     return grid
 
 
-class TextScreen(ModalScreen[None]):
+class TextScreen(LiveScreen[None]):
     """Lines to read; any of the usual keys goes back. With `live` it is made anew from every picture."""
 
     CSS_PATH = "text.tcss"

@@ -1,0 +1,1 @@
+"""What the console costs: the first frame, long tables, a picture after another."""

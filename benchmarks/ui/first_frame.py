@@ -1,0 +1,80 @@
+"""The first frame in a real pseudo-terminal: from the start of the process, and from the start of the app.
+
+python -m benchmarks.ui.first_frame [TIMES]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import select
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+FIRST = b"Availability"  # stands on the overview
+INVENTORY = 'hosts:\n  - {name: "gpu[01-64]", gpus: 8}\nbudgets:\n  - {name: olmo, weight: 3}\n'
+PATIENCE_S = 20.0
+
+
+def first_frame(words: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Seconds until the first frame has been written: on the clock, and of CPU."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (40, 120))
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        words,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+        start_new_session=True,
+    )
+    said = b""
+    try:
+        while FIRST not in said:
+            if not select.select([master], [], [], PATIENCE_S)[0]:
+                raise RuntimeError(f"no frame within {PATIENCE_S:.0f} s: {said[-300:]!r}")
+            said += os.read(master, 65_536)
+        took = time.perf_counter() - begun
+        ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return took, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+        os.close(slave)
+
+
+async def app_start() -> float:
+    """Seconds from making the app to its first frame, everything imported."""
+    from opsconsole.ui.app import OpsConsoleApp
+    from tests.ui.worlds import busy_world
+
+    source = busy_world()
+    begun = time.perf_counter()
+    async with OpsConsoleApp(source).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        return time.perf_counter() - begun
+
+
+def main(times: str = "5") -> None:
+    with tempfile.TemporaryDirectory() as made:
+        inventory = Path(made) / "inventory.yaml"
+        inventory.write_text(INVENTORY + f"state_dir: {made}/state\n")
+        words = [sys.executable, "-m", "opsconsole", "--inventory", str(inventory)]
+        first_frame(words, {})  # writes byte code
+        took = sorted(first_frame(words, {}) for _ in range(int(times)))
+    print(f"process to first frame: best {took[0][0] * 1000:.0f} ms, worst {took[-1][0] * 1000:.0f} ms, ", end="")
+    print(f"CPU {min(cpu for _, cpu in took) * 1000:.0f} ms")
+    starts = sorted(asyncio.run(app_start()) for _ in range(int(times)))
+    print(f"app to first frame: best {starts[0] * 1000:.0f} ms, worst {starts[-1] * 1000:.0f} ms")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
