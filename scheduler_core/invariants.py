@@ -75,11 +75,10 @@ def _runs(state: ClusterState) -> Iterator[str]:
     live = Counter(run.workload for run in state.runs.values())
     for wid, record in state.workloads.items():
         running = record.phase is WorkloadPhase.RUNNING
-        if live[wid] != int(running) or (record.run is not None) != running:
+        if live.get(wid, 0) != int(running) or (record.run is not None) != running:
             yield f"{wid}: {record.phase} with {live[wid]} runs"
-        tokens = [attempt.run for attempt in record.attempts] + ([record.run] if record.run else [])
-        if len(dict.fromkeys(tokens)) != len(tokens):
-            yield f"{wid}: a token twice"
+        if running and any(attempt.run == record.run for attempt in record.attempts):
+            yield f"{wid}: {record.run} has run before"
     for run in state.runs.values():
         if sum(m.slots.bit_count() for m in run.members.values()) != state.workloads[run.workload].workload.gpus:
             yield f"{run.id}: is not whole"

@@ -38,8 +38,7 @@ class Witness:
     used: Held = field(default_factory=Counter)
     parts: dict[tuple[RunId, HostName], Part] = field(default_factory=dict)
     late: list[MemberReleased] = field(default_factory=list)  # heard, and over before they were
-    ended: dict[tuple[WorkloadId, int], Outcome | None] = field(default_factory=dict)  # by id and day
-    attempts: dict[tuple[WorkloadId, int], int] = field(default_factory=dict)
+    last: dict[WorkloadId, tuple[int, int, bool, Outcome | None]] = field(default_factory=dict)  # day, attempt, end
     tokens: dict[RunId, int] = field(default_factory=dict)  # when each was issued
 
     def hear(self, observations: Iterable[Observation]) -> None:
@@ -82,19 +81,15 @@ class Witness:
 
     def _ends(self, state: ClusterState) -> Iterator[str]:
         """Ended is final, and a workload never goes back to an earlier attempt."""
-        for (wid, day), outcome in list(self.ended.items()):
-            record = state.workloads.get(wid)
-            if record is None or record.day != day:
-                del self.ended[wid, day], self.attempts[wid, day]  # forgotten after its time
-            elif record.phase is not WorkloadPhase.ENDED or record.outcome is not outcome:
-                yield f"{wid}: ended as {outcome}, now {record.phase} {record.outcome}"
+        last, self.last = self.last, {}
         for wid, record in state.workloads.items():
-            key = wid, record.day
-            if record.phase is WorkloadPhase.ENDED:
-                self.ended[key] = record.outcome
-            if record.attempt < self.attempts.get(key, 0):
-                yield f"{wid}: attempt {record.attempt} after {self.attempts[key]}"
-            self.attempts[key] = record.attempt
+            now = self.last[wid] = (record.day, record.attempt, record.phase is WorkloadPhase.ENDED, record.outcome)
+            before = last.get(wid, now)
+            if before != now and before[0] == record.day:  # on another day it is another workload
+                if before[2]:
+                    yield f"{wid}: ended as {before[3]}, now {record.phase} {record.outcome}"
+                if before[1] > record.attempt:
+                    yield f"{wid}: attempt {record.attempt} after {before[1]}"
 
     def _tokens(self, state: ClusterState) -> Iterator[str]:
         """A token is issued once, for ever, and its number belongs to one attempt."""
