@@ -11,10 +11,12 @@ from opsconsole.cli.asking import look
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.view import ClusterView
+from opsconsole.transport.errors import NEEDS_A_PERSON, TransportError
 from opsconsole.transport.pool import HostPool
 from scheduler_core.ids import RunId, WorkloadId
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024  # over a slow line the readings of the host must not wait for long
+ANSWER_S = 15.0
 POLL_S = 0.5
 CONNECT_S = 15.0
 
@@ -51,7 +53,8 @@ async def _read(args: argparse.Namespace, token: str, host: str) -> int:
     addresses = [a for a in place.addresses() if a.name == host]
     if not addresses:
         raise OpsConsoleError(f"{host} is no longer in the inventory")
-    pool = HostPool(addresses, place.pool_options(lambda name: {"interval_s": 60}), lambda event: None)  # only looks
+    hello = {"interval_s": place.inventory.ssh.probe_interval_ms / 1000}  # no store: it only looks
+    pool = HostPool(addresses, place.pool_options(lambda name: hello), lambda event: None)
     pool.start()
     try:
         await _connected(pool, host)
@@ -73,11 +76,26 @@ async def _connected(pool: HostPool, host: str) -> None:
     raise OpsConsoleError(f"{host} cannot be asked: {status.why or 'timed out'}", advice=status.advice)
 
 
+async def _connected_again(pool: HostPool, host: str, lost: TransportError) -> None:
+    """A broken link ends nothing that is followed, unless only a person can mend it."""
+    print(f"{host}: {lost.kind}: {lost.why}; going on as soon as it answers", file=sys.stderr)
+    while (status := pool.status(host)).state != "live":
+        if status.kind in NEEDS_A_PERSON:
+            raise OpsConsoleError(f"{host} cannot be asked: {status.why}", advice=status.advice)
+        await asyncio.sleep(POLL_S)
+
+
 async def _copy(args: argparse.Namespace, pool: HostPool, host: str, token: str) -> None:
-    """To the standard output until the end, or until what there is has been read."""
+    """To the standard output until the end, or until what there is has been read. Every byte once."""
     offset = await _first_offset(args, pool, host, token)
     while True:
-        answer = await pool.request(host, "log", 15.0, token=token, offset=offset, max_bytes=CHUNK)
+        try:
+            answer = await pool.request(host, "log", ANSWER_S, token=token, offset=offset, max_bytes=CHUNK)
+        except TransportError as lost:
+            if not args.follow:
+                raise
+            await _connected_again(pool, host, lost)
+            continue
         if not answer.get("ok"):
             raise OpsConsoleError(f"{host} has no output of {token}: {answer.get('message', '')}")
         sys.stdout.buffer.write(base64.b64decode(answer["data"]))
@@ -93,6 +111,6 @@ async def _copy(args: argparse.Namespace, pool: HostPool, host: str, token: str)
 async def _first_offset(args: argparse.Namespace, pool: HostPool, host: str, token: str) -> int:
     if args.tail is None:
         return 0
-    answer = await pool.request(host, "log", 15.0, token=token, offset=0, max_bytes=1)
+    answer = await pool.request(host, "log", ANSWER_S, token=token, offset=0, max_bytes=1)
     size, tail = int(answer.get("size") or 0), int(args.tail)
     return max(0, size - tail)

@@ -88,9 +88,7 @@ class Place:
             if isinstance(event, Connected):
                 hear("connected", event.host, event.hello)
             elif isinstance(event, Disconnected):
-                hear(
-                    "disconnected", event.host, (event.kind.value, f"{event.kind.value.replace('_', ' ')}: {event.why}")
-                )
+                hear("disconnected", event.host, (event.kind.value, event.text))
             else:
                 hear("line", event.host, event.fields)
 

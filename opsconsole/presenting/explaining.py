@@ -14,6 +14,8 @@ from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
 from scheduler_core.state import Attempt, HostRecord, Run, WorkloadRecord
 from scheduler_core.workload import WorkloadPhase
 
+WHOLE = 1000  # there is room for it, and what to do stands at its end
+
 
 def explain_anything(view: ClusterView, name: str) -> list[str] | None:
     """A workload, a run, a budget's path or a host; None where nothing has that name."""
@@ -154,4 +156,4 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
         when = f"by {day_clock(view.wall(at), view.wall_ms)}" if at is not None else "nobody can say when"
         why = "" if at is not None else f": {why_unknown(view.state, drain)}"
         lines.append(f"Its drain was asked for by {by_text(drain.by)}. It is empty {when}{why}.")
-    return [clean(line) for line in lines]
+    return [clean(line, WHOLE) for line in lines]

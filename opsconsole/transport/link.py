@@ -72,6 +72,12 @@ class Disconnected:
     why: str
     advice: str
 
+    @property
+    def text(self) -> str:
+        """For people, with what to do where waiting does not mend it."""
+        said = f"{self.kind}: {self.why}"
+        return f"{said}. {self.advice}" if self.kind in NEEDS_A_PERSON else said
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
