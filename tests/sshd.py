@@ -90,6 +90,14 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def program(pid: int) -> str:
+    """The name of the program that it runs, "" when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def signal_all(pids: Sequence[int], signum: signal.Signals) -> None:
     """Sends to each that still lives."""
     for pid in pids:
@@ -219,6 +227,10 @@ class Sshd:
         """The server and everything below it: connections, sessions, their children."""
         return tree(self._process.pid) if self._process is not None else []
 
+    def sessions(self) -> list[int]:
+        """sshd's own processes of the connections that are open; what they started is not among them."""
+        return [pid for pid in self.pids()[1:] if program(pid).startswith("sshd")]
+
     def pause(self) -> None:
         """Freeze the server with all its sessions. The kernel goes on acknowledging: a half-open link."""
         signal_all(self.pids(), signal.SIGSTOP)
@@ -238,7 +250,7 @@ class Sshd:
 
     def drop_connections(self) -> None:
         """Cut every live connection; the server goes on listening."""
-        signal_all(self.pids()[1:], signal.SIGKILL)
+        signal_all(self.sessions(), signal.SIGKILL)
 
     def stop(self) -> None:
         """Nothing of this host is left running."""
