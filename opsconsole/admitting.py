@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.observations import WorkloadMoved, WorkloadSubmitted
+from scheduler_core.hosttable import declare_refusal
+from scheduler_core.observations import HostDeclared, WorkloadMoved, WorkloadSubmitted
 from scheduler_core.state import ClusterState
 from scheduler_core.workload import Workload
 
@@ -17,6 +18,10 @@ def refusal(state: ClusterState, asked: Any) -> str:
     host, workload = getattr(asked, "host", None), getattr(asked, "workload", None)
     if host is not None and host not in state.hosts:
         return f"no host {host!r}"
+    if isinstance(asked, HostDeclared):
+        record = state.hosts[asked.host]
+        why = declare_refusal(asked.what, record.state, record.reach, bool(record.runs))
+        return f"{host}: {why}" if why else ""
     if isinstance(asked, WorkloadSubmitted):
         return _taken(state, asked.workload) or _budget(state, asked.workload.budget)
     if workload is not None and workload not in state.workloads:

@@ -74,6 +74,15 @@ def refusal(state: HostState, event: HostEvent) -> str:
     return f"{event.value} does nothing to a {state.value.replace('_', ' ')} host: {_WHY[event]}"
 
 
+def declare_refusal(what: str, state: HostState, reach: Reach, has_runs: bool) -> str:
+    """Why a person's word is not taken in place of the host's (rules 26, 27); empty where it is."""
+    if what == "dead":
+        return "it answers, so it is not dead: drain it, or power it off first" if reach is Reach.FRESH else ""
+    if has_runs:
+        return "it has runs: drain it, or declare it dead once its power is off"
+    return "" if move(state, HostEvent.EMPTIED) is not None else refusal(state, HostEvent.EMPTIED)
+
+
 # -- how it can be reached (rules 26, 27) -------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import DrainPlan, DrainRow, drain_plan
-from scheduler_core.hosttable import HostEvent, move, refusal
+from scheduler_core.hosttable import HostEvent, declare_refusal, move, refusal
 from scheduler_core.ids import DrainId, HostName, WorkloadId
 from scheduler_core.observations import (
     By,
@@ -188,8 +188,14 @@ def plan_declare(view: ClusterView, hosts: Sequence[str], what: Literal["empty",
         command_line("declare", [what, *names]),
         tuple((n, tuple(state.hosts[n].runs)) for n in names),
         lambda by: [HostDeclared(n, what, by) for n in names],
-        refused=_unknown_hosts(view, hosts),
+        refused=_unknown_hosts(view, hosts) + _not_taken(view, names, what),
     )
+
+
+def _not_taken(view: ClusterView, names: Sequence[HostName], what: str) -> tuple[str, ...]:
+    records = [(name, view.state.hosts[name]) for name in names]
+    whys = [(name, declare_refusal(what, r.state, r.reach, bool(r.runs))) for name, r in records]
+    return tuple(f"{name}: {why}" for name, why in whys if why)
 
 
 def _host_plan(

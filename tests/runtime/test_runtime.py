@@ -22,6 +22,7 @@ from scheduler_core.observations import (
     CancelRequested,
     CordonRequested,
     DrainRequested,
+    HostDeclared,
     MemberStarted,
     UndrainRequested,
     WorkloadSubmitted,
@@ -247,6 +248,21 @@ async def test_a_submission_counts_once_and_another_under_its_id_is_refused(tmp_
         with pytest.raises(OpsConsoleError, match="the id 'w' is taken; submit it once more under another"):
             await runtime.ask(WorkloadSubmitted(replace(first.workload, submitted_at=1)))
         assert len(runtime.state.workloads) == 1
+
+
+async def test_a_host_that_answers_is_not_dead_whatever_anybody_says(tmp_path: Path) -> None:
+    """Its runs would be started a second time beside themselves."""
+    rig = Rig(tmp_path, names=("h1",))
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 60))
+        await until(lambda: started(runtime, "w"), "it")
+        for what, why in (("dead", "it answers, so it is not dead"), ("empty", "it has runs")):
+            with pytest.raises(OpsConsoleError, match=why):
+                await runtime.ask(HostDeclared(H1, what, OPS))  # type: ignore[arg-type]
+        rig.pool.down.add("h1")
+        await until(lambda: runtime.state.hosts[H1].reach.value == "unreachable", "silence")
+        await runtime.ask(HostDeclared(H1, "dead", OPS))
+        assert record(runtime, "w").run is None
 
 
 async def test_a_request_that_breaks_the_engine_is_not_met_again(
