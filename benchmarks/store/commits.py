@@ -10,13 +10,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.figures import say
 from opsconsole.store.store import Store
 from scheduler_core.sim.scenario import Scenario
 
 TICKS = 1500
 
 
-def main(directory: str | None = None) -> float:
+def main(directory: str | None = None) -> None:
     scenario = Scenario(11)
     scenario.run(TICKS)
     with tempfile.TemporaryDirectory(dir=directory) as made:
@@ -33,8 +34,13 @@ def main(directory: str | None = None) -> float:
     rate = len(took) / sum(took) * 1000
     took.sort()
     p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
-    print(f"commits: {rate:.0f} ticks/s, {rows / sum(took) * 1000:.0f} rows/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms")
-    return rate
+    rows_rate = rows / sum(took) * 1000
+    say(
+        "commit of a tick, durable, median",
+        p50,
+        "ms",
+        more=f"p99 {p99:.2f} ms; {rate:.0f} ticks/s, {rows_rate:.0f} rows/s",
+    )
 
 
 if __name__ == "__main__":

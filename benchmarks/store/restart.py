@@ -15,6 +15,7 @@ from random import Random
 
 from benchmarks.core import worlds
 from benchmarks.core.engine_step import events
+from benchmarks.figures import say
 from opsconsole.store.store import Store
 from scheduler_core.engine import Engine
 from scheduler_core.sim.scenario import Scenario
@@ -57,7 +58,7 @@ def fill_busy(store: Store, rows: int) -> None:
         seq = store.commit(epoch, number, now, facts, step.decisions, step.commands)
 
 
-def measure(path: Path) -> str:
+def measure(name: str, path: Path, rows: int) -> None:
     """Opening and recovering, again and again."""
     wall, cpu = [], []
     for _ in range(BEST_OF):
@@ -69,7 +70,8 @@ def measure(path: Path) -> str:
         opened.close()
     state = recovered.engine.state
     size = f"{len(state.hosts)} hosts, {len(state.runs)} runs, {len(state.workloads)} workloads"
-    return f"{min(wall):.0f} ms best of {BEST_OF} ({max(wall):.0f} worst), {min(cpu):.0f} ms of CPU; {size}"
+    what = f"restart of a {name} cluster ({size}), tail of {rows} rows, best of {BEST_OF}"
+    say(what, min(wall), "ms", GOAL_MS, f"{max(wall):.0f} ms worst; {min(cpu):.0f} ms of CPU")
 
 
 def main(rows: int) -> None:
@@ -79,7 +81,7 @@ def main(rows: int) -> None:
             store = Store(path)
             fill(store, rows)
             store.close()
-            print(f"restart of a {name} cluster, tail of {rows} rows, goal {GOAL_MS} ms: {measure(path)}", flush=True)
+            measure(name, path, rows)
 
 
 if __name__ == "__main__":
