@@ -152,6 +152,7 @@ class Table(ScrollView, can_focus=True):
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out()
         self._reveal()
+        self._moved()
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
