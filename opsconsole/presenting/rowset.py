@@ -54,7 +54,7 @@ class RowSet:
 
     def move_to(self, at: int) -> None:
         if self.rows:
-            self.cursor = keys_of(self.rows)[max(0, min(at, len(self.rows) - 1))]
+            self.cursor = self.rows[max(0, min(at, len(self.rows) - 1))].key
 
     def toggle(self) -> None:
         """Marks the row under the cursor, or takes its mark away."""
