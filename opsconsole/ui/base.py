@@ -39,6 +39,7 @@ from opsconsole.ui.terminal import Deadline, on_signals, tty_is_gone
 from opsconsole.ui.themes import DARK, THEMES
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.lines import Line, Lines
+from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
 from opsconsole.ui.window import WriteWindow
 
@@ -195,7 +196,7 @@ class ConsoleBase(App[int]):
         rows = table.rowset
         counted = f" ({rows.summary()})" if rows.view.counted or rows.filter.text or rows.marks else ""
         filtered = f"  /{rows.filter.text}" if rows.filter.text else ""
-        table.border_title = f"{rows.view.title}{counted}{filtered}".replace("[", "\\[")
+        entitle(table, f"{rows.view.title}{counted}{filtered}".replace("[", "\\["))
 
     def on_resize(self, event: events.Resize) -> None:
         self._fit(event.size.width, event.size.height)

@@ -22,6 +22,7 @@ from opsconsole.presenting.timeline import timeline_table
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import BY_NAME, shown_key
 from opsconsole.ui.widgets.lines import Lines, joined
+from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def show_overview(app: ConsoleBase, view: ClusterView) -> None:
     pane = app.query_one(f"#{MAP}", Lines)
     size = pane.content_size
     pane.show_lines(host_map(view, max(20, size.width), size.height or 3))
-    pane.border_title = hosts_title(view)
+    entitle(pane, hosts_title(view))
 
 
 def tab_cells(app: ConsoleBase) -> list[Cell]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.content import Content
+from textual.widget import Widget
 
 from opsconsole.presenting.layout import GAP, Placed
 from opsconsole.presenting.rows import Row
@@ -36,3 +38,9 @@ def paint_header(placed: Sequence[Placed], style: Style, sort: str, reverse: boo
         title = column.title if len(column.title) + len(arrow) <= width else column.title[: width - len(arrow)]
         segments.append(Segment((" " * GAP if n else "") + fit(title + arrow, width, column.right), style))
     return segments
+
+
+def entitle(widget: Widget, markup: str) -> None:
+    """Sets the title of a frame where it differs: Textual repaints the whole widget whenever a title is set."""
+    if widget.border_title != Content.from_markup(markup).markup:
+        widget.border_title = markup
