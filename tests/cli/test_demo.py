@@ -9,10 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+from tests.sshd import MARK, marked
+
 
 def test_a_story_that_is_ended_says_so_and_cleans_up(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "opsconsole", "demo", "--script", "drain", "--hosts", "2"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "OPSCONSOLE_TEST_DEMO": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), MARK: str(tmp_path)}
     process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob("inventory.yaml")):
@@ -21,17 +23,4 @@ def test_a_story_that_is_ended_says_so_and_cleans_up(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, "") and "ended by a signal" in err and "Traceback" not in err
-    assert not list(tmp_path.iterdir()) and not processes_of(tmp_path)
-
-
-def processes_of(mark: Path) -> list[str]:
-    """Whatever still carries the test's mark in its environment."""
-    wanted, found = f"OPSCONSOLE_TEST_DEMO={mark}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except OSError:
-                continue
-    return found
+    assert not list(tmp_path.iterdir()) and not marked(str(tmp_path))
