@@ -95,8 +95,9 @@ class JournalledEngine:
         """Raises LostLease. A store that cannot be written now is said; the lease then runs out by itself."""
         try:
             await self.write(self.store.renew, self.epoch)
+            self.alarm("lease", "")
         except StoreUnavailable as error:
-            self.alarm("store", f"the lease cannot be renewed: {error.message}")
+            self.alarm("lease", f"it cannot be renewed and runs out: {error.message}")
 
     async def close(self, release: bool = True) -> None:
         """A clean end: a snapshot, and the lease is free at once."""

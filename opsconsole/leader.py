@@ -215,7 +215,7 @@ class Leader:
             await self.journal.renew()
             self.picture.lease = self.picture.store.lease()
         except StoreUnavailable as error:
-            self.picture.alarm("store", error.message)
+            self.picture.alarm("lease", error.message)
         except StoreError as error:
             self.lose(error.message)
 

@@ -19,11 +19,12 @@ LONGEST_PATH = 900
 
 
 def prepare_directory(path: Path) -> Path:
-    """Makes the directory if it is missing (0700) and refuses one that a store is not safe in."""
+    """Makes the directory if it is missing (0700) and refuses one that a store is not safe in, before it is made."""
     if len(os.fsencode(path)) > LONGEST_PATH:
         raise StoreError(
             f"the state directory's path is {len(os.fsencode(path))} characters long", advice="choose a shorter one"
         )
+    _require_local(path)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = path.stat()
@@ -37,8 +38,19 @@ def prepare_directory(path: Path) -> Path:
         raise StoreError(f"the state directory {path} belongs to another user", advice="set state_dir to one of yours")
     if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StoreError(f"others can write to the state directory {path}", advice=f"run: chmod go-w {path}")
-    _require_local(path)
+    _require_own_parents(path)
     return path
+
+
+def _require_own_parents(path: Path) -> None:
+    """Who can write above it can put another directory in its place; the sticky bit of /tmp forbids that."""
+    for parent in path.resolve().parents:
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise StoreError(
+                f"others can replace the state directory {path}: they can write to {parent}",
+                advice=f"run: chmod o-w {parent}",
+            )
 
 
 def _require_local(path: Path) -> None:

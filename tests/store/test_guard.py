@@ -29,6 +29,18 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path: Path, mode: int)
     assert not (path / "a.db").exists()
 
 
+def test_a_directory_that_others_can_replace_is_refused(tmp_path: Path) -> None:
+    """A sticky parent, as /tmp is, is fine: only the owner can rename what lies in it."""
+    parent = tmp_path / "open"
+    parent.mkdir()
+    parent.chmod(0o777)
+    with pytest.raises(StoreError, match="others can replace") as refused:
+        Store(parent / "state" / "a.db")
+    assert refused.value.advice == f"run: chmod o-w {parent}"
+    parent.chmod(0o1777)
+    Store(parent / "state" / "a.db").close()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_belongs_to_another_user_is_refused(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
@@ -82,6 +94,7 @@ def test_a_store_on_nfs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(StoreError, match="is on nfs4: SQLite is not safe") as refused:
         Store(tmp_path / "state" / "a.db")
     assert "local disk" in str(refused.value.advice)
+    assert not (tmp_path / "state").exists(), "nothing is left on it"
 
 
 def test_the_innermost_and_latest_mount_counts_whatever_its_name(tmp_path: Path) -> None:
