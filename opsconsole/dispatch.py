@@ -185,6 +185,7 @@ class Dispatch:
             "checkpoint": checkpoint,
             "time_limit_s": None if w.time_limit_ms is None else w.time_limit_ms / 1000,
             "log_bytes_max": launch.log_bytes_max,
+            "stop_target": launch.stop_target,
             "owner": w.owner,
             "workload": w.id,
             "attempt": record.attempt,

@@ -15,10 +15,10 @@ from itertools import count
 
 from opsconsole.following import Follower
 from opsconsole.sensing import text_of
+from scheduler_core.breaker import host_moves
 from scheduler_core.commands import Command, FenceHost
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostFenced
-from scheduler_core.units import PPM
 
 FIRST_PAUSE_S = 30.0
 LONGEST_PAUSE_S = 600.0
@@ -85,7 +85,7 @@ class Fencing:
         """Many hosts lost at once are more likely this machine's network than their power (rule 29)."""
         state = self.picture.state
         lost = sum(1 for command in self.picture.engine.outstanding() if isinstance(command, FenceHost))
-        most = max(state.policy.breaker_hosts, len(state.hosts) * state.policy.breaker_hosts_ppm // PPM)
+        _, most = host_moves(state)
         if lost <= most:
             return ""
         return f"{lost} hosts are lost at once, more than the breaker's {most}: look at the network, or declare dead"

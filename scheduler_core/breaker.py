@@ -24,16 +24,27 @@ Move = tuple[HostState, str]  # where to, and why
 
 def preemptable_gpus(state: ClusterState) -> int:
     """GPUs that may still be preempted in this half hour."""
+    recent, most = preempted_gpus(state)
+    return max(0, most - recent)
+
+
+def preempted_gpus(state: ClusterState) -> tuple[int, int]:
+    """In this half hour: how many, of how many at most."""
     in_service = state.ledgers.service.rate // GPU
-    limit = max(state.policy.breaker_gpus, in_service * state.policy.breaker_gpus_ppm // PPM)
-    recent = sum(gpus for at, gpus in state.preempted if at > state.now - GPUS_PER_MS)
-    return max(0, limit - recent)
+    most = max(state.policy.breaker_gpus, in_service * state.policy.breaker_gpus_ppm // PPM)
+    return sum(gpus for at, gpus in state.preempted if at > state.now - GPUS_PER_MS), most
 
 
 def may_move_host(state: ClusterState) -> bool:
     """Is another automatic cordon or drain within this hour's limit?"""
-    limit = max(state.policy.breaker_hosts, len(state.hosts) * state.policy.breaker_hosts_ppm // PPM)
-    return sum(1 for at in state.auto_moves if at > state.now - HOSTS_PER_MS) < limit
+    recent, most = host_moves(state)
+    return recent < most
+
+
+def host_moves(state: ClusterState) -> tuple[int, int]:
+    """Automatic cordons and drains in this hour: how many, of how many at most."""
+    most = max(state.policy.breaker_hosts, len(state.hosts) * state.policy.breaker_hosts_ppm // PPM)
+    return sum(1 for at in state.auto_moves if at > state.now - HOSTS_PER_MS), most
 
 
 def automatic(state: ClusterState) -> Iterator[Decision]:

@@ -25,6 +25,7 @@ class Launch:
     checkpoint_signal: str | None = None
     checkpoint_argv: tuple[str, ...] = ()
     log_bytes_max: int = 64 * 1024 * 1024
+    stop_target: str = "tree"  # who gets SIGTERM: main, group, tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ def build(args: argparse.Namespace, view: ClusterView) -> Workload:
     if args.unallocated and args.min_runtime not in (None, "0"):
         complain("unallocated", "excludes --min-runtime", "choose one")
     site = Site(view.state.budgets, view.state.policy, [r.host for r in view.state.hosts.values()])
-    launch = Launch(tuple(args.argv), args.cwd, env, *_checkpoint(args.checkpoint))
+    launch = Launch(tuple(args.argv), args.cwd, env, *_checkpoint(args.checkpoint), stop_target=args.stop_target)
     wid = WorkloadId(_new_id(args.name))
     workload = build_workload(_fields(args), site, wid, view.state.now, complain, needs, launch)
     if problems or workload is None:

@@ -79,6 +79,9 @@ def _leading(commands: Any) -> None:
     serve.add_argument("--dry-run", action="store_true", help="reconcile, show what would happen, change nothing")
     reload = _command(commands, "reload", "reloading:run", "show what a changed inventory changes, and apply it")
     _action(reload, wait=False)
+    breaker = _command(commands, "breaker", "cluster:breaker", "what the breaker holds back; reset lets it go on")
+    breaker.add_argument("what", nargs="?", choices=("reset",), help="default: show it")
+    _action(breaker, wait=False)
     adopt = _command(commands, "adopt", "adopting:run", "take hosts over from another store, listing their live runs")
     adopt.add_argument("hosts", nargs="*", metavar="HOST", help="default: every host of another store")
     _action(adopt, reason=True, wait=False)
@@ -142,6 +145,9 @@ def _acting_on_workloads(commands: Any) -> None:
     submit.add_argument("--max-retries", metavar="N")
     submit.add_argument(
         "--checkpoint", metavar="CMD", help="a command, or a signal such as SIGUSR1, sent before a stop"
+    )
+    submit.add_argument(
+        "--stop-target", choices=("main", "group", "tree"), default="tree", help="who gets SIGTERM; SIGKILL gets all"
     )
     submit.add_argument("--cwd", help="working directory on the host")
     submit.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")

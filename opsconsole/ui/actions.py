@@ -11,6 +11,7 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
+from opsconsole.presenting.breaker import plan_breaker_reset
 from opsconsole.presenting.cluster_plans import plan_reload
 from opsconsole.presenting.host_plans import Mode, plan_cordon, plan_drain, plan_undrain
 from opsconsole.presenting.plans import Plan
@@ -171,6 +172,13 @@ ACTIONS: tuple[Action, ...] = (
         "go by the inventory's file as it is now: opens a plan",
         "act",
         plan=lambda view, _, __: plan_reload(view),
+    ),
+    Action(
+        "breaker",
+        (),
+        "reset the breaker: opens a plan with what then goes on",
+        "act",
+        plan=lambda view, _, __: plan_breaker_reset(view),
     ),
     Action("write", (), "open a window in which plans may be carried out", "act", "", "[15m REASON]"),
     Action("readonly", (), "close the write window", "act"),
