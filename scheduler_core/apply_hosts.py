@@ -7,6 +7,7 @@ from dataclasses import replace
 from scheduler_core.apply_requests import drop_broken_claims, end_drain
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
+from scheduler_core.contract import gang_breaks_at
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.hosttable import ReachEvent, reach_after, require_reach
@@ -160,13 +161,13 @@ def unreachable(state: ClusterState, event: HostUnreachable) -> None:
 
 
 def lost(state: ClusterState, record: HostRecord) -> None:
-    """Gangs with a member there are broken: their reachable members stop (rule 27)."""
+    """Gangs with a member there are broken: their reachable members stop (rule 27), where there are any."""
     touch_host(state, record, reach=require_reach(record.reach, ReachEvent.LOST), reach_since=state.now)
     drop_broken_claims(state, record)
-    for run_id in record.runs:
-        run = state.runs[run_id]
-        if len(run.members) > 1:
+    for run in (state.runs[run_id] for run_id in record.runs):
+        if (at := gang_breaks_at(state, run)) is not None and at <= state.now:
             want_gang_stop(state, run, f"its member on {record.host.name} is lost")
+    watch_host(state, record)
 
 
 def fenced(state: ClusterState, event: HostFenced) -> None:

@@ -17,6 +17,7 @@ from scheduler_core.state import ClusterState, MemberPhase, Run
 from scheduler_core.units import GPU, MINUTE
 
 REPORT_GRACE_MS = 1 * MINUTE  # so long a host that answers again may take to tell what became of its runs
+RETURN_GRACE_MS = 2 * MINUTE  # so long after one host the others may come back: links try at least once a minute
 OWN_WORD = (StopCause.CANCEL, StopCause.START_TIMEOUT, StopCause.TIME_LIMIT, StopCause.GANG_BROKEN)
 
 
@@ -96,6 +97,20 @@ def lost_gpu_ms(state: ClusterState, run: Run) -> int:
     if record.workload.resumable and run.checkpoint_at is not None:
         since = max(since, run.checkpoint_at)
     return run.gpus * GPU * max(0, state.now - since)
+
+
+# -- gangs (rule 27) -----------------------------------------------------------------------------------------------
+
+
+def gang_breaks_at(state: ClusterState, run: Run) -> int | None:
+    """When the reachable members of a gang stop, because a host of it is lost; None where none is, or all are.
+
+    An outage of our own breaks no gang: the first hosts that answer again wait for the others.
+    """
+    hosts = [state.hosts[name] for name, member in run.members.items() if not member.phase.gone]
+    lost = [host.reach_since for host in hosts if host.reach is Reach.LOST]
+    answer = [host.answers_since for host in hosts if host.reach in (Reach.FRESH, Reach.STALE)]
+    return max(min(lost), min(answer) + RETURN_GRACE_MS) if lost and answer else None
 
 
 # -- starting (rule 11) -------------------------------------------------------------------------------------------

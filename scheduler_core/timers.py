@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop
 
-from scheduler_core.contract import leaks_at, start_times_out_at
+from scheduler_core.contract import gang_breaks_at, leaks_at, start_times_out_at
 from scheduler_core.decisions import Decision, HostLost, MemberLeaked, StopCause, StopDecided
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
@@ -79,7 +79,10 @@ def watch_run(state: ClusterState, run: Run) -> None:
         for name in run.members:
             if (at := leaks_at(state, run, name)) is not None:
                 index.wake_at(at, "leak", run.id)
-    elif run.started_at is None:
+        return
+    if (at := gang_breaks_at(state, run)) is not None:
+        index.wake_at(at, "gang", run.id)
+    if run.started_at is None:
         if (at := start_times_out_at(state, run)) is not None:
             index.wake_at(at, "start", run.id)
     else:
@@ -104,6 +107,18 @@ def _start(state: ClusterState, name: str) -> list[Decision]:
     if due_at is None or state.now < due_at:
         return []
     return [StopDecided(run.id, StopCause.START_TIMEOUT, "did not start within start_timeout")]
+
+
+def _gang(state: ClusterState, name: str) -> list[Decision]:
+    """Rule 27: a host of the gang is lost, and others can be asked to stop their part."""
+    run = state.runs.get(RunId(name))
+    if run is None or run.stop is not None:
+        return []
+    due_at = gang_breaks_at(state, run)
+    if due_at is None or state.now < due_at:
+        return []
+    lost = next(host for host in run.members if state.hosts[host].reach is Reach.LOST)
+    return [StopDecided(run.id, StopCause.GANG_BROKEN, f"its member on {lost} is lost")]
 
 
 def _limit(state: ClusterState, name: str) -> list[Decision]:
@@ -167,6 +182,7 @@ def _drain(state: ClusterState, name: str) -> list[Decision]:
 
 _LOOK = {
     "start": _start,
+    "gang": _gang,
     "limit": _limit,
     "requeue": _requeue,
     "leak": _leak,

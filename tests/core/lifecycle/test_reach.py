@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.commands import FenceHost, StartMember, StopMember
-from scheduler_core.contract import REPORT_GRACE_MS
+from scheduler_core.contract import REPORT_GRACE_MS, RETURN_GRACE_MS
 from scheduler_core.decisions import HostLost, HostMoved, MemberLeaked, Placed, StopCause, StopDecided, StrayFound
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import DrainId, HostName, RunId
@@ -234,3 +234,32 @@ def test_a_cut_of_the_whole_network_changes_nothing_but_what_is_known() -> None:
     c.see(*(c.seen(f"h{n}") for n in range(5)))
     assert {r for r in c.engine.state.runs if r != RunId("late~1")} == set(runs)
     assert all(run.stop is None for run in c.engine.state.runs.values())
+
+
+def cut_gang(minutes: int) -> Cluster:
+    """A protected gang on two hosts, all of which could not be reached for a while."""
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("gang", gpus=16, min_runtime=8 * HOUR, resumable=True)
+    c.see(HostUnreachable(H1, "no route"), HostUnreachable(H2, "no route"))
+    for _ in range(minutes):
+        assert not of_kind(c.later(MINUTE), StopDecided)
+    return c
+
+
+def test_an_outage_of_our_own_breaks_no_gang() -> None:
+    """G3-13: every host is lost at once and comes back, one after the other; the gang has run all the time."""
+    c = cut_gang(minutes=10)
+    assert c.host("h1").reach is Reach.LOST and c.host("h2").reach is Reach.LOST
+    c.see(c.seen("h1"))
+    assert not of_kind(c.later(RETURN_GRACE_MS - 1, c.seen("h2")), StopDecided)
+    assert not of_kind(c.later(HOUR), StopDecided) and c.run("gang") == "gang~1"
+
+
+def test_a_gang_of_which_one_host_does_not_come_back_is_broken() -> None:
+    """Rule 27: its reachable member stops; a restart waits for proof of the other's death."""
+    c = cut_gang(minutes=10)
+    c.see(c.seen("h1"))
+    assert c.engine.next_wakeup() == c.now + RETURN_GRACE_MS
+    assert not of_kind(c.later(RETURN_GRACE_MS - 1), StopDecided)
+    (stop,) = of_kind(c.later(1), StopDecided)
+    assert (stop.cause, stop.reason) == (StopCause.GANG_BROKEN, "its member on h2 is lost")
