@@ -91,8 +91,8 @@ class Follower:
 
     def read_readings(self) -> None:
         """The newest readings, as the leader left them in the store; their age counts from when they were read."""
-        for host, (wall_ms, body) in self.store.readings().items():
+        known = {host: reading.wall_ms for host, reading in self.readings.items()}
+        for host, (wall_ms, body) in self.store.readings(known).items():
             reading = self.readings[host]
-            if reading.wall_ms != wall_ms:
-                reading.body, reading.wall_ms = body, wall_ms
-                reading.probe_at = time.monotonic() - max(0.0, time.time() - wall_ms / 1000)
+            reading.body, reading.wall_ms = body, wall_ms
+            reading.probe_at = time.monotonic() - max(0.0, time.time() - wall_ms / 1000)

@@ -45,5 +45,5 @@ CREATE TABLE requests (
 CREATE TABLE readings (                 -- the newest readings of each host, for followers; may be thrown away
     host    TEXT PRIMARY KEY,
     wall_ms INTEGER NOT NULL,
-    body    BLOB NOT NULL
+    body    BLOB NOT NULL               -- zlib
 ) WITHOUT ROWID;
