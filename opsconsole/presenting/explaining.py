@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from opsconsole.presenting.hosts import problems
+from opsconsole.presenting.hosts import AWAY, problems
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.drain import eta, why_unknown
+from scheduler_core.drain import drain_row, eta, why_unknown
 from scheduler_core.explain import Explainer
 from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import Reach
@@ -44,7 +44,7 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
         hold = Explainer(state).hold(record)
         until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
-        lines.append(clean(f"It waits: {hold.text}{until}."))
+        lines.append(clean(f"Why it waits: {hold.text}{until}."))
     elif record.run is not None:
         lines += _live(view, state.runs[record.run])
     else:
@@ -58,6 +58,9 @@ def _live(view: ClusterView, run: Run) -> list[str]:
         f"{name} ({count(m.slots.bit_count(), 'GPU')}, {m.phase.value})" for name, m in run.members.items()
     )
     lines = [f"{run.id} holds {hosts}."]
+    away = [name for name in run.members if state.hosts[name].reach in AWAY]
+    if away:
+        lines.append(f"Whether it still runs nobody knows: {', '.join(away)} cannot be asked. It is not started twice.")
     if run.stop is not None:
         lines.append(clean(f"It is being stopped: {run.stop.reason}."))
     elif run.started_at is None:
@@ -69,7 +72,19 @@ def _live(view: ClusterView, run: Run) -> list[str]:
         lines.append(
             "It is past its min runtime and goes on until it ends or somebody with a better claim needs its GPUs."
         )
-    return lines
+    return lines + [line for name in run.members if (line := _drained_at(view, run, name))]
+
+
+def _drained_at(view: ClusterView, run: Run, name: HostName) -> str:
+    """When the drain of a host stops a run there; nothing where none does."""
+    record = view.state.hosts[name]
+    drain = view.state.drains.get(record.drain) if record.drain else None
+    if drain is None or drain.ended or run.stop is not None:
+        return ""
+    row = drain_row(view.state, record, run, drain.mode, drain.deadline_at)
+    if row.stops_at is None:
+        return f"{name} is being drained; nobody can say when that stops it: {row.blocked}."
+    return f"{name} is being drained: that stops it at {day_clock(view.wall(row.stops_at), view.wall_ms)} ({row.then})."
 
 
 def _attempt(attempt: Attempt) -> str:
@@ -122,13 +137,12 @@ def _reached(view: ClusterView, record: HostRecord) -> str:
     return f"It is {record.reach.value.replace('_', ' ')} ({why}){'; ' if age else ''}{age}."
 
 
-def _runs_until(view: ClusterView, run: Run) -> str:
-    """One run there, and until when nothing stops it."""
+def _runs_until(view: ClusterView, run: Run, away: bool) -> str:
+    """One run there, as far as the host can be asked, and until when nothing stops it."""
     until = run.protected_until()
-    if not run.protected(view.state.now):
-        return f"{run.id} runs there, interruptible."
     when = "its minimum, once it has started" if until is None else day_clock(view.wall(until), view.wall_ms)
-    return f"{run.id} runs there, protected until {when}."
+    kept = f"protected until {when}" if run.protected(view.state.now) else "interruptible"
+    return f"{run.id} {'ran there when it was last heard of' if away else 'runs there'}, {kept}."
 
 
 def explain_host(view: ClusterView, name: HostName) -> list[str]:
@@ -143,7 +157,7 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
         + (f", {record.leaked.bit_count()} leaked" if record.leaked else "")
         + ".",
     ]
-    lines += [_runs_until(view, view.state.runs[run]) for run in record.runs]
+    lines += [_runs_until(view, view.state.runs[run], record.reach in AWAY) for run in record.runs]
     if record.foreign:
         lines.append(f"Foreign processes are on {count(record.foreign.bit_count(), 'GPU')}.")
     if facts.probe is None:
@@ -153,7 +167,9 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
     drain = view.state.drains.get(record.drain) if record.drain else None
     if drain is not None and not drain.ended:
         at = eta(view.state, drain)
-        when = f"by {day_clock(view.wall(at), view.wall_ms)}" if at is not None else "nobody can say when"
-        why = "" if at is not None else f": {why_unknown(view.state, drain)}"
-        lines.append(f"Its drain was asked for by {by_text(drain.by)}. It is empty {when}{why}.")
+        lines.append(
+            f"It is empty by {day_clock(view.wall(at), view.wall_ms)} at the latest."
+            if at is not None
+            else f"When it is empty nobody can say: {why_unknown(view.state, drain)}."
+        )
     return [clean(line, WHOLE) for line in lines]

@@ -24,6 +24,7 @@ COLUMNS = (
     Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
     Column("STATE", 12, grow=True, by="state"),
 )
+AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)  # it cannot be asked
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5
 

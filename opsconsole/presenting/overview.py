@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from opsconsole.presenting.hosts import mark
+from opsconsole.presenting.hosts import AWAY, mark
 from opsconsole.presenting.queue import why_counts
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.summary import health_line, queue_line, sums
 from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import active_drains, eta, why_unknown
-from scheduler_core.fleet import HostState, Reach
+from scheduler_core.fleet import HostState
 from scheduler_core.ids import HostName
 from scheduler_core.state import HostRecord
 from scheduler_core.workload import WorkloadPhase
@@ -23,7 +23,6 @@ NEEDS_COLUMNS = (
 REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 24, grow=True, by="reason"))
 LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out"
 OUT = (HostState.SUSPECT, HostState.VERIFY_FAILED)
-AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)
 Line = list[Cell]
 
 
@@ -93,7 +92,7 @@ def reasons_table(view: ClusterView) -> TableView:
 
 def needs_table(view: ClusterView, alarms: dict[str, str] | None = None) -> TableView:
     """What a person has to decide, oldest first; the console's own alarms stand on top."""
-    rows = [_need(f"alarm:{name}", "console", None, text, "bad") for name, text in (alarms or {}).items()]
+    rows = [_need(f"alarm:{name}", name, None, text, "bad") for name, text in (alarms or {}).items()]
     found = [*_host_needs(view), *_drain_needs(view), *_workload_needs(view)]
     rows += sorted(found, key=lambda row: (-(row.data["since_s"] or 0), row.key))
     return TableView("Needs a person", NEEDS_COLUMNS, tuple(rows), "nothing: all is well")

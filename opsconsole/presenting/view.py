@@ -40,6 +40,9 @@ class InventoryChange:
     what: str
     effect: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.topic} {self.subject}: {self.what}{'; ' + self.effect if self.effect else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class PendingInventory:

@@ -1,0 +1,142 @@
+"""Explanations: of a workload, a run, a budget or a host, with the figures of the moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from opsconsole.presenting.drains import drains_table
+from opsconsole.presenting.explaining import explain_anything
+from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.moves import Moves
+from opsconsole.presenting.overview import host_map, needs_table, reasons_table
+from opsconsole.presenting.queue import queue_table
+from opsconsole.presenting.rows import TableView
+from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
+from scheduler_core.observations import By, DrainRequested, HoldRequested, HostSeen, WorkloadMoved
+from scheduler_core.units import MINUTE
+from tests.ui.worlds import FakeSource, busy_world, empty_world, wide_world
+
+BY = By("kim", "fan change")
+
+
+@pytest.fixture
+def source() -> FakeSource:
+    return busy_world()
+
+
+def explained(source: FakeSource, name: str) -> str:
+    lines = explain_anything(source.view(), name)
+    assert lines is not None, f"nothing is known of {name}"
+    return "\n".join(lines)
+
+
+def texts(table: TableView, key: str) -> dict[str, str]:
+    row = next(row for row in table.rows if row.key == key)
+    return {column.title: cell.text for column, cell in zip(table.columns, row.cells, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("w1", "protected for another 1h04: nothing that the scheduler decides stops it before"),
+        ("w1", "gpu001 is being drained: that stops it at 15:36 (requeue)"),
+        ("w4~1", "being stopped: for w8 of nlp: unallocated runs yield to allocated work; it loses 3.4 GPU-h"),
+        ("w5", "past its min runtime"),
+        ("w6", "Whether it still runs nobody knows: gpu006 cannot be asked. It is not started twice."),
+        ("w7", "Why it waits: better claims ahead: 48 GPUs are held"),
+        ("w9", "cluster too small: 8 hosts with 8 GPUs each are needed, 6 exist"),
+        ("vision", "vision is guaranteed 30.0% of the cluster: 2.4k GPU-h in 7d00h"),
+        ("olmo/pretrain", "olmo/pretrain stands behind olmo/eval"),
+        ("gpu001", "gpu001 is draining, by kim: fan change, ticket 118."),
+        ("gpu001", "It is empty by 15:36 at the latest."),
+        ("gpu003", "It answers: the newest readings are 0s old, a question takes 10 ms."),
+        ("gpu003", "GPU 5: GPU is lost."),
+        ("gpu006", "It is unreachable (auth failed: Permission denied (publickey)); the newest readings are 4m00 old."),
+        ("gpu006", "w6~1 ran there when it was last heard of, protected until 18:16."),
+    ],
+)
+def test_what_is_said_of_what(source: FakeSource, name: str, says: str) -> None:
+    assert says in explained(source, name)
+
+
+def test_nothing_is_known_of_a_name_that_nobody_has(source: FakeSource) -> None:
+    assert explain_anything(source.view(), "gpu999") is None
+
+
+def test_a_run_that_was_preempted_keeps_its_reason(source: FakeSource) -> None:
+    source.cluster.finish("w4", 143, signalled=True)
+    assert "w4~1 ended as preempted (exit status 143); stopped: for w8 of nlp" in explained(source, "w4")
+
+
+def test_a_blocked_drain_says_by_what_everywhere(source: FakeSource) -> None:
+    source.happen(DrainRequested(DrainId("d6"), HostName("gpu006"), BY))
+    view = source.view()
+    why = "host unreachable, unverified"
+    assert f"When it is empty nobody can say: {why}." in explained(source, "gpu006")
+    row = texts(drains_table(view), "d6")
+    assert (row["STATE"], row["EMPTY BY"], row["WHY"]) == ("BLOCKED", "unknown", f"{why}; fan change")
+    assert texts(needs_table(view), "drain:d6")["WHY"] == f"its drain is blocked: {why}"
+
+
+def test_foreign_processes_block_a_drain_and_are_named(source: FakeSource) -> None:
+    source.cluster.finish("w3")
+    seen = HostSeen(HostName("gpu003"), "boot1", (), foreign=0b11)
+    source.happen(seen, DrainRequested(DrainId("d3"), HostName("gpu003"), BY))
+    assert texts(drains_table(source.view()), "d3")["WHY"].startswith("foreign processes on 2 of its GPUs")
+
+
+# -- freshness -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("age_s", "mark", "busy"),
+    [(0.6, "● live", "75%"), (5.0, "◐ 5s", "was 75%"), (20.0, "○ 20s", "was 75%"), (None, "? no reading", "was 75%")],
+)
+def test_a_value_that_is_not_current_says_so(source: FakeSource, age_s: float | None, mark: str, busy: str) -> None:
+    source.ages["gpu003"] = age_s  # type: ignore[assignment]
+    row = texts(hosts_table(source.view()), "gpu003")
+    assert (row["FRESH"], row["BUSY"]) == (mark, busy)
+
+
+def test_a_host_without_readings_is_unknown_never_idle() -> None:
+    source = wide_world(1, 8)
+    source.probes.clear()
+    row = texts(hosts_table(source.view()), "gpu001")
+    assert (row["HEALTH"], row["BUSY"], row["TEMP"], row["ECC"]) == ("? unknown", "?", "?", "?")
+
+
+# -- the queue and the overview --------------------------------------------------------------------------------------
+
+
+def test_moves_in_the_queue_are_told_since_looking_began(source: FakeSource) -> None:
+    moves = Moves()
+    assert {r.cells[1].text for r in queue_table(source.view(), moves.before(source.view())).rows} == {"–"}
+    source.happen(WorkloadMoved(WorkloadId("w9"), BY, BudgetId("nlp"), 9))
+    source.cluster.submit("w10", "vision", 4, MINUTE)
+    rows = queue_table(source.view(), moves.before(source.view())).rows
+    assert [(r.key, r.cells[1].text) for r in rows] == [("w9", "▲2"), ("w8", "▼1"), ("w7", "▼1"), ("w10", "new")]
+    source.cluster.later(11 * MINUTE)
+    for _ in range(11):
+        source.cluster.later(MINUTE)
+        moves.before(source.view())
+    assert {r.cells[1].text for r in queue_table(source.view(), moves.before(source.view())).rows} == {"–"}
+
+
+def test_reasons_are_counted(source: FakeSource) -> None:
+    source.happen(HoldRequested(WorkloadId("w9"), BY))
+    table = reasons_table(source.view())
+    assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35, p90 wait 5m35"
+    assert [r.data["reason"] for r in table.rows] == ["better_claims", "held", "victim_stopping"]
+    assert texts(needs_table(source.view()), "held:w9")["WHY"] == "held: fan change"
+
+
+def test_what_needs_a_person_begins_with_alarms(source: FakeSource) -> None:
+    rows = needs_table(source.view(), {"store": "the disk is full"}).rows
+    assert [row.key for row in rows] == ["alarm:store", "host:gpu006"]
+    assert rows[1].data["why"] == "1 run unverified: auth failed: Permission denied (publickey)"
+
+
+def test_a_map_with_no_room_says_what_it_leaves_out() -> None:
+    lines = ["".join(cell.text for cell in line) for line in host_map(wide_world(60, 1).view(), 10, 5)]
+    assert lines[:3] == ["●" * 10, "●" * 10, "and 4 more lines: 2 shows every host"]
+    assert host_map(empty_world().view(), 10, 5)[0] == []
