@@ -23,6 +23,7 @@ from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.image import StateImage, from_image, to_image
 from scheduler_core.observations import Observation, ReloadRequested
+from scheduler_core.state import ClusterState
 
 TICK_S = 0.2  # at most, between two looks at what is asked for
 READINGS_S = 2.0
@@ -32,9 +33,13 @@ ABSENT_MS = 10_000  # a gap in this process's own life after which hosts are ask
 
 @dataclass(frozen=True, slots=True)
 class LeadPlan:
-    """What leading would do at once, computed on a copy; `silent` hosts have not answered, `fenced` are powered off."""
+    """What leading would do at once, computed on a copy, whose state is then `state`.
+
+    `live_runs` are those before; `silent` hosts have not answered, `fenced` ones would be powered off.
+    """
 
     decisions: tuple[Decision, ...]
+    state: ClusterState
     live_runs: int
     silent: tuple[str, ...]
     fenced: tuple[str, ...] = ()
@@ -106,7 +111,7 @@ class Leader:
         copy = Engine(from_image(image))
         step = copy.step(self.picture.clock.now(), [self.picture.site.inventory, *self._inbox])
         fenced = tuple(command.host for command in copy.outstanding() if isinstance(command, FenceHost))
-        return LeadPlan(step.decisions, len(copy.state.runs), self.links.silent(), fenced)
+        return LeadPlan(step.decisions, copy.state, len(self.picture.state.runs), self.links.silent(), fenced)
 
     # -- ticks -----------------------------------------------------------------------------------------------------
 

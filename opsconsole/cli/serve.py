@@ -8,15 +8,13 @@ import signal
 import sys
 import time
 
+from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.leader import LeadPlan
-from opsconsole.presenting.sentences import sentence
-from opsconsole.presenting.text import count
 from opsconsole.presenting.view import PendingInventory
 from opsconsole.runtime import Runtime
-from scheduler_core.decisions import PassDone
 
 STANDBY_S = 1.0
 SAY_S = 0.5
@@ -31,9 +29,15 @@ async def _serve(args: argparse.Namespace) -> int:
     place = Place.of(args)
     runtime = place.leader()
     stop = asyncio.Event()
+    signals: list[int] = []
+
+    def end(signum: int) -> None:
+        signals.append(signum)
+        stop.set()
+
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
-    leading = asyncio.create_task(_lead(args, runtime))
+        asyncio.get_running_loop().add_signal_handler(signum, end, signum)
+    leading = asyncio.create_task(_lead(args, place, runtime))
     watch = Watch(place, runtime)
     others = [asyncio.create_task(work) for work in (stop.wait(), watch.run(), say(runtime, watch))]
     await asyncio.wait({leading, *others}, return_when=asyncio.FIRST_COMPLETED)
@@ -42,7 +46,11 @@ async def _serve(args: argparse.Namespace) -> int:
     try:
         await leading
     except asyncio.CancelledError:
-        print("no longer leading; runs go on by themselves", file=sys.stderr)
+        if runtime.led_until_closed:
+            print("no longer leading; runs go on by themselves", file=sys.stderr)
+        else:
+            print("not leading; nothing was done", file=sys.stderr)
+            return 130 if signal.SIGINT in signals else 0
     for task in others:  # one that failed is a defect that must be seen
         if task.done() and not task.cancelled():
             task.result()
@@ -50,9 +58,13 @@ async def _serve(args: argparse.Namespace) -> int:
 
 
 async def say(runtime: Runtime, watch: Watch) -> None:
-    """Prints alarms as they come and go, and what a changed inventory would change: a headless leader's only words."""
+    """All that a headless leader tells: that it leads, alarms as they come and go, what a changed inventory changes."""
     said: dict[str, str] = {}
+    leads = False
     while True:
+        if runtime.leader is not None and runtime.leader.acted and not leads:
+            leads = True
+            print(f"{clock()} leads {runtime.site.name}, epoch {runtime.leader.epoch}", flush=True)
         for about, text in runtime.alarms.items():
             if said.get(about) != text:
                 print(f"{clock()} ! {about}: {text}", flush=True)
@@ -70,18 +82,18 @@ def clock() -> str:
 
 def print_changes(pending: PendingInventory) -> None:
     for change in pending.changes:
-        effect = f"; {change.effect}" if change.effect else ""
-        print(f"  {change.topic} {change.subject}: {change.what}{effect}")
+        print(f"  {change}")
     print("  opsconsole reload applies this", flush=True)
 
 
-async def _lead(args: argparse.Namespace, runtime: Runtime) -> None:
+async def _lead(args: argparse.Namespace, place: Place, runtime: Runtime) -> None:
     if args.standby:
         while runtime.store.lease().live:
             await asyncio.sleep(STANDBY_S)
 
     async def confirm(plan: LeadPlan) -> bool:
-        print(*lead_sentences(plan), sep="\n", flush=True)
+        print(f"{place.cluster.name} by {place.file}, store {place.inventory.store_path(place.cluster)}")
+        print(*changed_since(place, runtime), *lead_sentences(plan), sep="\n", flush=True)
         if args.dry_run:
             return False
         if args.yes or args.standby:
@@ -108,13 +120,3 @@ async def typed(prompt: str) -> str:
         return sys.stdin.readline().strip()
     finally:
         loop.remove_reader(sys.stdin)
-
-
-def lead_sentences(plan: LeadPlan) -> list[str]:
-    """What leading would do at once."""
-    lines = [f"{count(plan.live_runs, 'run')} {'goes' if plan.live_runs == 1 else 'go'} on."]
-    silent = [host for host in plan.silent if host not in plan.fenced]
-    if silent:
-        lines.append(f"No answer from {', '.join(silent)}: what runs there is left alone.")
-    lines += [f"{host} is lost with runs: its fence command powers it off." for host in plan.fenced]
-    return lines + [f"At once: {sentence(d)}" for d in plan.decisions if not isinstance(d, PassDone)]

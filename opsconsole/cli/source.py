@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.reloading import Watch
-from opsconsole.cli.serve import lead_sentences
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError
@@ -90,7 +90,8 @@ class LiveSource:
 
     async def _lead(self, wish: Wish) -> None:
         async def confirm(plan: LeadPlan) -> bool:
-            agreed = wish.confirm is None or await wish.confirm(lead_sentences(plan))
+            lines = [*changed_since(self.place, self.runtime), *lead_sentences(plan)]
+            agreed = wish.confirm is None or await wish.confirm(lines)
             if agreed and not wish.begun.done():
                 wish.begun.set_result(None)
             return agreed

@@ -116,7 +116,7 @@ async def test_a_new_leader_shows_whom_it_would_power_off_before_it_does(tmp_pat
         return True
 
     leading = asyncio.create_task(later.lead("test", confirm, reconcile_s=0.3))
-    await asyncio.sleep(0)
+    await until(lambda: len(rig.pools) == 2, "its connections", leading)
     rig.pool.down.add(host)
     await until(lambda: bool(shown), "the plan", leading)
     assert shown[0].fenced == (host,) and not calls(tmp_path)
