@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from opsconsole.store.store import Store
-from tests.runtime.rig import Rig, ended, job, problems, started, until
+from scheduler_core.ids import RunId
+from scheduler_core.observations import HostDeclared
+from tests.runtime.rig import OPS, Rig, ended, job, problems, record, started, until
 
 
 async def test_an_archive_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,3 +40,22 @@ async def test_readings_that_cannot_be_kept_stop_nothing(tmp_path: Path) -> None
         await runtime.ask(job("w", 0.3))
         await until(lambda: ended(runtime, "w"), "its end")
     assert not problems(rig, runtime, ("w",))
+
+
+async def test_what_was_declared_dead_and_comes_back_is_stopped(tmp_path: Path) -> None:
+    """G3-15: cut off, its workload started elsewhere on a person's word, then the cut heals and the old run lives."""
+    rig = Rig(tmp_path)
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 60, min_s=0.1, resumable=True))
+        await until(lambda: started(runtime, "w"), "it")
+        (host,) = runtime.state.runs[RunId("w~1")].members
+        rig.pool.down.add(host)
+        await until(lambda: runtime.state.hosts[host].reach.value == "unreachable", "the cut")
+        await runtime.ask(HostDeclared(host, "dead", OPS))
+        await until(lambda: RunId("w~2") in runtime.state.runs and started(runtime, "w"), "its second attempt")
+        old = rig.hosts[host]
+        assert old.phase(old.runs["w~1"]) == "running"
+        rig.pool.down.clear()
+        await until(lambda: old.phase(old.runs["w~1"]) == "released", "the old run to be stopped")
+        await until(lambda: not runtime.state.hosts[host].buried, "the host to say so")
+        assert runtime.state.hosts[host].places and record(runtime, "w").attempt == 2 and started(runtime, "w")
