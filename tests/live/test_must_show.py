@@ -92,7 +92,7 @@ def test_submit_run_logs_cancel(trio: Trio, fault: Fault) -> None:
 
 @every_fault
 def test_preempt_and_requeue(trio: Trio, fault: Fault) -> None:
-    squatters = [trio.submit(f"squat{n}", min_s=4) for n in range(3)]
+    squatters = [trio.submit(f"squat{n}", min_s=8) for n in range(3)]
     trio.wait(lambda: all(trio.running(wid) for wid in squatters), "the squatters to start")
     with fault(trio):
         claim = trio.submit("claim", budget="b", min_s=1)
@@ -109,7 +109,7 @@ def test_preempt_and_requeue(trio: Trio, fault: Fault) -> None:
 
 @every_fault
 def test_drain_and_undrain(trio: Trio, fault: Fault) -> None:
-    mover = trio.submit("mover", min_s=3)
+    mover = trio.submit("mover", min_s=8)
     run = trio.wait(lambda: trio.running(mover), "it to start")
     (name,) = run.members
     with fault(trio):

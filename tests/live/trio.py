@@ -27,13 +27,13 @@ from scheduler_core.state import ClusterState, Run, WorkloadRecord
 from tests.live import testimony
 from tests.live.commands import PATIENCE_S, CommandLine
 from tests.live.testimony import Life, lives
-from tests.sshd import Sshd, SshdFactory, signal_all
+from tests.sshd import Sshd, SshdFactory, program, signal_all
 
 GPUS_PER_HOST = 2
 INVENTORY = """\
 hosts:
 {hosts}
-ssh: {{known_hosts: {known_hosts}, probe_interval: 500ms, user: {user}, identity: {key}}}
+ssh: {{known_hosts: {known_hosts}, probe_interval: 1s, user: {user}, identity: {key}}}
 state_dir: {root}/console
 policy:
   lookback: 10m
@@ -172,32 +172,30 @@ def cut(trio: Trio) -> Iterator[None]:
 
 @contextmanager
 def half_open(trio: Trio) -> Iterator[None]:
-    """The connections stop passing anything on; new ones work. The old ones wake when the hosts have been reached
-    anew, with whatever was on its way to them.
-    """
+    """The connections pass nothing on any more; new ones work."""
+    with asleep(trio, [pid for host in trio.hosts for pid in host.sessions()]):
+        yield
+
+
+@contextmanager
+def stalled(trio: Trio) -> Iterator[None]:
+    """The agents stop, as on a host that swaps. sshd goes on taking in what is sent to them: they find it later."""
+    agents = [pid for host in trio.hosts for pid in host.pids() if program(pid).startswith("python")]
+    with asleep(trio, agents):
+        yield
+
+
+@contextmanager
+def asleep(trio: Trio, pids: list[int]) -> Iterator[None]:
+    """They wake when every host was lost and has been reached anew."""
     since = all_well(trio)
-    sessions = [pid for host in trio.hosts for pid in host.sessions()]
-    signal_all(sessions, signal.SIGSTOP)
+    signal_all(pids, signal.SIGSTOP)
     try:
         yield
         wait_for_losses(trio, since)
         trio.wait(trio.all_fresh, "all hosts to answer by new connections")
     finally:
-        signal_all(sessions, signal.SIGCONT)
-
-
-@contextmanager
-def frozen(trio: Trio) -> Iterator[None]:
-    """The whole hosts stop: sshd, sessions and agents (runs go on). They wake after the leader has noticed."""
-    since = all_well(trio)
-    for host in trio.hosts:
-        host.pause()
-    try:
-        yield
-        wait_for_losses(trio, since)
-    finally:
-        for host in trio.hosts:
-            host.resume()
+        signal_all(pids, signal.SIGCONT)
 
 
 @contextmanager
@@ -213,7 +211,7 @@ def leader_killed(trio: Trio) -> Iterator[None]:
     trio.wait(lambda: trio.store.lease().epoch > epoch, "the next leader")
 
 
-FAULTS = (cut, half_open, frozen, leader_killed)
+FAULTS = (cut, half_open, stalled, leader_killed)
 Fault = Callable[[Trio], Any]
 
 
