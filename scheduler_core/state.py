@@ -37,12 +37,17 @@ class MemberPhase(StrEnum):
 
     @property
     def holds_gpus(self) -> bool:
-        return self in (MemberPhase.DISPATCHED, MemberPhase.STARTED, MemberPhase.EXITED)
+        return self in _HOLDING
 
     @property
     def gone(self) -> bool:
         """Known dead. A leaked member is not: its workload may not start again (rule 27)."""
-        return self in (MemberPhase.RELEASED, MemberPhase.NEVER_STARTED)
+        return self in _GONE
+
+
+# Asked tens of thousands of times when a journal is folded; a name of an enum costs as much as the answer.
+_HOLDING = (MemberPhase.DISPATCHED, MemberPhase.STARTED, MemberPhase.EXITED)
+_GONE = (MemberPhase.RELEASED, MemberPhase.NEVER_STARTED)
 
 
 @dataclass(slots=True)
@@ -143,6 +148,7 @@ class HostRecord:
     since: int = 0  # when state last changed
     by: By | None = None
     boot_id: str = ""
+    machine: str = ""  # id of the one that the name stands for
     gpu_ids: tuple[str, ...] = ()
     foreign: int = 0
     unfit: int = 0
