@@ -66,10 +66,20 @@ async def command(pilot: Pilot[int], line: str) -> None:
     await pilot.pause()
 
 
-def check_snapshot(name: str, text: str) -> None:
-    """Against the kept one. OPSCONSOLE_UPDATE_SNAPSHOTS=1 keeps what is seen now: look at the difference in git."""
+async def settled(app: OpsConsoleApp, pilot: Pilot[int]) -> str:
+    """What is seen once nothing moves any more: what lies behind a dialog is painted a little later."""
+    before, now = "", seen(app)
+    while before != now:
+        await pilot.pause(0.1)
+        before, now = now, seen(app)
+    return now
+
+
+async def check_snapshot(app: OpsConsoleApp, pilot: Pilot[int], name: str) -> None:
+    """What is seen, against what is kept. OPSCONSOLE_UPDATE_SNAPSHOTS=1 keeps what is seen now: `make looks`."""
+    text = await settled(app, pilot) + "\n"
     path = SNAPSHOTS / f"{name}.txt"
     if os.environ.get("OPSCONSOLE_UPDATE_SNAPSHOTS"):
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text + "\n")
-    assert path.read_text() == text + "\n", f"{name} looks different; the new look:\n{text}"
+        path.write_text(text)
+    assert path.read_text() == text, f"{name} looks different; the new look:\n{text}"

@@ -18,17 +18,13 @@ async def test_every_screen_looks_as_it_did(size: tuple[int, int]) -> None:
     async with console(busy_world(), size, write="") as (app, pilot):
         for name, key in PAGES.items():
             await pilot.press(key)
-            await pilot.pause()
-            check_snapshot(f"{name}-{size[0]}", seen(app))
+            await check_snapshot(app, pilot, f"{name}-{size[0]}")
         await pilot.press("2", "j", "j", "D")
-        await pilot.pause()
-        check_snapshot(f"plan-{size[0]}", seen(app))
+        await check_snapshot(app, pilot, f"plan-{size[0]}")
         await pilot.press("escape", "x")
-        await pilot.pause()
-        check_snapshot(f"explain-{size[0]}", seen(app))
+        await check_snapshot(app, pilot, f"explain-{size[0]}")
         await pilot.press("escape", "question_mark")
-        await pilot.pause()
-        check_snapshot(f"help-{size[0]}", seen(app))
+        await check_snapshot(app, pilot, f"help-{size[0]}")
 
 
 async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,8 +32,7 @@ async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     async with console(busy_world(), (120, 40), write="") as (app, pilot):
         await pilot.press("2")
-        await pilot.pause()
-        check_snapshot("hosts-120", seen(app))
+        await check_snapshot(app, pilot, "hosts-120")
         colours = re.findall(r"(?:fill|background|color): ?#([0-9a-f]{6})", app.export_screenshot())
         window = {"ff5f57", "febc2e", "28c840", "c5c8c6", "292929"}  # the frame that the export draws
         assert all(c[:2] == c[2:4] == c[4:] for c in colours if c not in window), colours
@@ -50,7 +45,7 @@ async def test_every_theme_shows_the_same_words(theme: str) -> None:
         await command(pilot, f"theme {theme}")
         await pilot.pause()
         assert app.theme == theme
-        check_snapshot("hosts-120", seen(app))
+        await check_snapshot(app, pilot, "hosts-120")
 
 
 async def test_an_empty_cluster_says_that_nothing_is_known() -> None:
