@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opsconsole.errors import OpsConsoleError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Exit status 0, 1 for failure, 2 for usage and input, 130 for Ctrl-C; never a traceback."""
-    from opsconsole.cli.parser import build_parser, runner
+    from opsconsole.cli import streams
     from opsconsole.errors import OpsConsoleError
 
-    args = build_parser().parse_args(argv)
+    streams.prepare()
     try:
-        return runner(args)(args)
+        return _run(argv)
     except OpsConsoleError as error:
-        print(f"opsconsole: {error}", file=sys.stderr)
-        return error.exit_code
+        return _say(error)
     except BrokenPipeError:  # `opsconsole events | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.silence(sys.stdout)
         return 0
+    except OSError as error:
+        said = streams.not_written(error)
+        return _say(said) if said is not None else _defect(error)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # a defect: the person gets one line, the developers a file
         return _defect(error)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    from opsconsole.cli.parser import build_parser, runner
+    from opsconsole.cli.usage import parse
+
+    try:
+        args = parse(build_parser(), argv)
+        return runner(args)(args)
+    finally:
+        sys.stdout.flush()  # here, where a reader that left and a full disk are told apart from defects
+
+
+def _say(error: OpsConsoleError) -> int:
+    print(f"opsconsole: {error}", file=sys.stderr)
+    return error.exit_code
 
 
 def _defect(error: Exception) -> int:

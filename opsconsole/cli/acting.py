@@ -8,12 +8,13 @@ import json
 import secrets
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from opsconsole.cli.asking import look
+from opsconsole.cli.prompting import INTERRUPTED, confirm
 from opsconsole.cli.tables import output, print_table
 from opsconsole.cli.wiring import view_of
 from opsconsole.config.errors import ConfigError, Problem
@@ -165,19 +166,6 @@ def show_plan_json(plan: Plan) -> None:
     print(json.dumps(found, indent=2))
 
 
-def confirm(args: argparse.Namespace, plan: Plan) -> None:
-    """Asks on the terminal: for more than one target its count, else yes. Without a terminal only --yes will do."""
-    if args.yes:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError("not confirmed; nothing was done", advice="say --yes where nobody can be asked")
-    count = len(plan.targets)
-    wanted = str(count) if count > 1 else "yes"
-    answer = input(f"Type {wanted} to {plan.action} {', '.join(plan.targets[:5])}{' …' if count > 5 else ''}: ")
-    if answer.strip() != wanted:
-        raise OpsConsoleError("not confirmed; nothing was done")
-
-
 async def _send(runtime: Runtime, observations: Sequence[Observation]) -> None:
     for observation in observations:
         await runtime.ask(observation)
@@ -187,13 +175,23 @@ def _wait_for(
     runtime: Runtime, targets: Sequence[str], done: Callable[[ClusterView, Sequence[str]], str | None]
 ) -> str:
     """Follows the journal until the action has truly ended. Ctrl-C stops waiting, not the action."""
-    import time
-
-    with Console(stderr=True).status("waiting; Ctrl-C stops waiting, not what was asked for"):
+    print("waiting; Ctrl-C stops waiting, not what was asked for", file=sys.stderr)
+    try:
         while (ended := done(view_of(runtime), targets)) is None:
             time.sleep(WAIT_S)
             runtime.follow()
+    except KeyboardInterrupt:
+        raise StoppedWaiting from None
     return ended
+
+
+class StoppedWaiting(OpsConsoleError):
+    """By Ctrl-C."""
+
+    exit_code = INTERRUPTED
+
+    def __init__(self) -> None:
+        super().__init__("stopped waiting; what was asked for goes on")
 
 
 def report(args: argparse.Namespace, plan: Plan, ended: str) -> int:

@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from opsconsole.cli.acting import confirm, host_names, report, show_plan, show_plan_json
+from opsconsole.cli.acting import host_names, report, show_plan, show_plan_json
+from opsconsole.cli.prompting import confirm_meanwhile
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, command_line
@@ -58,7 +59,7 @@ async def _adopt(args: argparse.Namespace) -> int:
             return 0
         if not plan.targets:
             raise OpsConsoleError("\n".join(plan.refused))
-        confirm(args, plan)
+        await confirm_meanwhile(args, plan)
         for name in plan.targets:
             answer = await pool.request(name, "adopt", ADOPT_S, **mine)
             if not answer.get("ok"):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from opsconsole.cli.usage import Parser
+
 SUBMIT_EPILOG = """\
 example:
   opsconsole submit --budget olmo/eval --gpus 2 --min-runtime 30m --resumable -- python train.py --resume
@@ -14,7 +16,7 @@ example:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="opsconsole",
         description="Budgets, min-runtime contracts and drains for GPU clusters. Without a command: the console.",
     )

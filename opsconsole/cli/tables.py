@@ -16,9 +16,15 @@ PIPED_WIDTH = 1000  # for grep: a row is a line
 STYLES = {"good": "green", "warn": "yellow", "bad": "bold red", "unknown": "magenta", "dim": "dim", "accent": "cyan"}
 
 
+class Output(Console):
+    def on_broken_pipe(self) -> None:
+        """Main knows what to do."""
+        raise BrokenPipeError
+
+
 def output() -> Console:
     """Standard output; where nobody looks at it, lines are not folded."""
-    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    return Output(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
 def print_table(view: TableView, console: Console | None = None) -> None:

@@ -1,0 +1,44 @@
+"""What the command line says when the words are wrong: one message, with what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from opsconsole.config.scalars import suggestion
+from opsconsole.errors import UsageError
+
+CHOICE = re.compile(r"(?:argument (?P<name>\S+): )?invalid choice: (?P<word>.+?) \(choose from (?P<known>.*)\)", re.S)
+BEHIND = "the command to run stands behind `--`"
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UsageError instead of printing the usage of everything."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(_clearer(message), advice=f"{self.prog} --help tells more")
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """As `parse_args`; but a workload's own options are never taken for ours. Raises UsageError."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    found, extra = parser.parse_known_args(words)
+    if found.command == "submit" and "--" not in words:
+        raise UsageError(BEHIND, advice=f"opsconsole submit … -- {' '.join([*found.argv, *extra])}")
+    if extra:
+        command = f"opsconsole {found.command}" if found.command else "opsconsole"
+        raise UsageError(f"{command} does not take {' '.join(extra)}", advice=f"{command} --help lists its options")
+    return found
+
+
+def _clearer(message: str) -> str:
+    if (found := CHOICE.fullmatch(message)) is not None:
+        word, known = found["word"].strip("'\""), re.findall(r"[^\s',]+", found["known"])
+        what = "command" if found["name"] == "COMMAND" else f"value of {found['name']}"
+        return f"{word!r} is no {what}; {suggestion(word, known)}"
+    if (name := re.fullmatch(r"argument (\S+): expected one argument", message)) is not None:
+        return f"{name[1]} needs a value; one that begins with a dash is written {name[1].split('/')[-1]}=VALUE"
+    return message.replace("the following arguments are required:", "missing:").removeprefix("argument ")

@@ -1,0 +1,27 @@
+"""Wrong words: one message, with what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from opsconsole.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc"], "'chekc' is no command; did you mean 'check'?"),
+        (["queue", "--jsn"], "opsconsole queue does not take --jsn"),
+        (["drain"], "missing: HOST, --reason"),
+        (["drain", "h", "--reason", "x", "--mode", "finsh"], "'finsh' is no value of --mode; did you mean 'finish'?"),
+        (["submit", "--budget", "a", "--gpus", "1", "--min-runtime", "-5m", "--", "x"], "--min-runtime=VALUE"),
+        (["submit", "--budget", "a", "--gpus", "1", "python", "t.py"], "opsconsole submit … -- python t.py\n"),
+        (["submit", "--budget", "a", "--gpus", "1", "t", "--resume"], "opsconsole submit … -- t --resume\n"),
+        (["submit", "--budget", "a", "--gpus", "1", "t", "--name", "x"], "stands behind `--`"),
+    ],
+)
+def test_it_says_what_was_meant(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    heard = capsys.readouterr()
+    assert said in heard.err and heard.err.startswith("opsconsole: ")
+    assert not heard.out and len(heard.err.splitlines()) == 2, "no usage of everything"
