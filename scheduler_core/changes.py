@@ -259,8 +259,9 @@ def rebuild(state: ClusterState) -> None:
         state.index.set_free(host.host.name, host.free.bit_count())
     for run in state.runs.values():
         _index_run(state, run)
+    waiting = WorkloadPhase.WAITING
     for record in state.workloads.values():
-        if record.phase is WorkloadPhase.WAITING:
+        if record.phase is waiting:
             _queue(state, record).add(record.workload)
         if record.claim:
             _count_claim(state, record, +1)

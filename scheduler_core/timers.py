@@ -56,7 +56,7 @@ def rebuild_timers(state: ClusterState) -> None:
         if drain.deadline_at is not None and drain.deadline_at > state.now and not drain.ended:
             index.wake_at(drain.deadline_at, "drain", drain.id)
     for wid, record in state.workloads.items():
-        if record.phase is WorkloadPhase.WAITING and record.not_before > state.now:
+        if record.not_before > state.now and record.phase is WorkloadPhase.WAITING:
             index.wake_at(record.not_before, "retry", wid)
     for wid, since in state.blast_blocked.items():
         if since + policy.blast_patience_ms > state.now:
