@@ -107,6 +107,12 @@ def archive(db: sqlite3.Connection, directory: Path, before_wall_ms: int) -> int
     return len(old)
 
 
+def archived_to(db: sqlite3.Connection) -> int:
+    """The last row that is no longer in the database; 0 where all are."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'archived_to'").fetchone()
+    return int(row[0]) if row is not None else 0
+
+
 def _write_archive(directory: Path, events: Sequence[Event]) -> None:
     """Durable and whole before a row is deleted: written aside, synced, renamed."""
     directory.mkdir(mode=0o700, exist_ok=True)

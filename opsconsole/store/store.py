@@ -120,10 +120,15 @@ class Store:
             requests.tidy(self._db, wall_now_ms())
 
     def recover(self) -> Recovered:
-        """The newest intact snapshot with the whole tail of the journal folded into it."""
+        """The newest intact snapshot with the whole tail of the journal folded into it. Raises Damaged where a part of
+        the journal is missing between them.
+        """
         with _all_to_stay():
             with speaking(self.path):
                 found = snapshots.newest(self._db)
+                archived = journal.archived_to(self._db)
+            if archived > found.seq:
+                raise Damaged(self.path, f"no snapshot can be read, and the first {archived} journal rows are archived")
             while events := self.tail(found.seq):
                 found.fold(events)
             return found

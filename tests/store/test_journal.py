@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_old_rows_go_to_files_and_recovery_does_not_miss_them(tmp_path: Path) ->
         lines = [json.loads(line) for line in kept]
     assert [(line[0], line[5]) for line in lines] == [(e.seq, e.kind) for e in half]
     assert Store(store.path).recover().engine.state.workloads == scenario.engine.state.workloads
+
+
+def test_a_journal_with_a_gap_is_refused(tmp_path: Path) -> None:
+    """Its beginning is archived and the snapshots that hold it cannot be read: what is left would be another cluster."""
+    store, scenario = filled(tmp_path / "a.db", 60)
+    half = [e for e in store.tail(0) if e.tick <= 30]
+    store.snapshot(folded(scenario, 30), 30, half[-1].seq, 1)
+    assert store.archive(keep_ms=-1) == len(half)
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE snapshots SET body = x'00'")
+    with pytest.raises(StoreError, match=f"no snapshot can be read, and the first {len(half)} journal rows"):
+        Store(store.path).recover()
 
 
 # -- requests ------------------------------------------------------------------------------------------------------
