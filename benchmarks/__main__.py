@@ -11,7 +11,7 @@ import sys
 BENCHMARKS = (
     "core.cold_pass",
     "core.engine_step",
-    "core.stream",
+    "core.stream 2000",
     "ssh.replayed",
     "ssh.real_agents",
     "store.restart",
@@ -22,10 +22,10 @@ BENCHMARKS = (
 
 def main() -> int:
     broken = []
-    for name in BENCHMARKS:
-        print(f"$ python -m benchmarks.{name}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode:
-            broken.append(name)
+    for command in BENCHMARKS:
+        print(f"$ python -m benchmarks.{command}", flush=True)
+        if subprocess.run([sys.executable, "-m", *f"benchmarks.{command}".split()]).returncode:
+            broken.append(command)
     if broken:
         print(f"broken: {', '.join(broken)}", file=sys.stderr)
     return len(broken)

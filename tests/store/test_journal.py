@@ -79,7 +79,7 @@ def test_old_rows_go_to_files_and_recovery_does_not_miss_them(tmp_path: Path) ->
 
 
 def test_a_journal_with_a_gap_is_refused(tmp_path: Path) -> None:
-    """Its beginning is archived and the snapshots that hold it cannot be read: what is left would be another cluster."""
+    """Its beginning is archived, the snapshots that hold it cannot be read: what is left would be another cluster."""
     store, scenario = filled(tmp_path / "a.db", 60)
     half = [e for e in store.tail(0) if e.tick <= 30]
     store.snapshot(folded(scenario, 30), 30, half[-1].seq, 1)
