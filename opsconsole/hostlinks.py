@@ -12,6 +12,7 @@ from opsconsole.dispatch import Dispatch, MemberCommand
 from opsconsole.errors import OpsConsoleError
 from opsconsole.fencing import Fencing
 from opsconsole.following import Follower
+from opsconsole.machines import Machines
 from opsconsole.ports import Pool, PoolFactory
 from opsconsole.sensing import Sensing
 from scheduler_core.commands import Command, FenceHost, StopMember
@@ -46,6 +47,7 @@ class HostLinks:
             picture.site.interval_s,
             picture.readings,
             lambda: picture.state,
+            Machines(lambda: picture.state, self._stays),
         )
         self.pool: Pool = make_pool(self._wanted.values(), self._hello, self._hear)
         self.dispatch = Dispatch(
@@ -94,6 +96,10 @@ class HostLinks:
 
     def knows(self, host: str) -> bool:
         return host in self._wanted
+
+    def _stays(self, host: HostName) -> bool:
+        record = self.picture.state.hosts.get(host)
+        return self.picture.site.gpus(host) is not None or (record is not None and bool(record.runs))
 
     def _gpus(self, host: str) -> int:
         expected = self.picture.site.gpus(host)
@@ -166,7 +172,7 @@ class HostLinks:
 
     def _ready(self, command: MemberCommand) -> bool:
         """A start waits for the host's first probe: until then nobody knows which GPUs it has."""
-        if not self._is_live(command.host):
+        if not self._is_live(command.host) or not self.sensing.is_itself(command.host):
             return False
         return isinstance(command, StopMember) or self.has_spoken(command.host)
 

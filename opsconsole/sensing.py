@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from opsconsole.machines import Machines
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,
@@ -86,6 +87,9 @@ class HostReading:
     delay: Delay = field(default_factory=Delay)
     seen: HostSeen | None = None  # the last one sent, while it is true
     stale: bool = False
+    machine: str = ""  # its id, empty while it is not known
+    refused: str = ""  # why what answers does not count as this host
+    untold: list[Observation] | None = None  # of its runs, while nobody knows whether it is the machine that has them
     _decoded: tuple[bytes, dict[str, Any] | None] = (b"", None)
 
     @property
@@ -110,22 +114,31 @@ class Sensing:
     interval_s: float
     readings: defaultdict[str, HostReading]
     state: Callable[[], ClusterState]
+    machines: Machines
 
     def connected(self, host: str, hello: dict[str, Any]) -> None:
         """The host answers. Its runs are told at once; it counts as seen with its first probe.
 
         A new boot is told before its runs: what ran before it is dead, what started since must not be taken for dead.
+        Where that may be another machine, nothing is told before its first probe.
         """
         reading = self.readings[host]
         reading.boot_id = self._boot(host, hello.get("boot_id"))
+        reading.machine, reading.refused, reading.untold = text_of(hello.get("machine_id")), "", None
         reading.seen, reading.stale, reading.probe_at, reading.delay = None, False, None, Delay()
         reading.delay.of(hello.get("uptime_s"), time.monotonic())
         reading.runs.clear()
         reading.told.clear()
-        facts: list[Observation] = [*self._reboot(host, reading.boot_id)]
-        for run in _dicts(hello.get("runs")):
-            facts += self.run(host, run)
-        self.emit(facts)
+        facts = [fact for run in _dicts(hello.get("runs")) for fact in self.run(host, run)]
+        if self.machines.doubtful(HostName(host), reading.machine, reading.boot_id):
+            reading.untold = facts
+        else:
+            self.emit([*self._reboot(host, reading.boot_id), *facts])
+
+    def is_itself(self, host: str) -> bool:
+        """What answers under the name is its machine, for all that is known: it may be sent commands."""
+        reading = self.readings[host]
+        return not reading.refused and reading.untold is None
 
     def _boot(self, host: str, said: Any) -> str:
         """A host that cannot tell its boot id has not rebooted for all we know."""
@@ -136,7 +149,7 @@ class Sensing:
     def _reboot(self, host: str, boot: str) -> Iterable[HostSeen]:
         """Nothing is placed there before its first probe: until then every slot counts as unfit."""
         record = self.state().hosts.get(HostName(host))
-        if record is not None and record.boot_id and record.boot_id != boot:
+        if record is not None and record.runs and record.boot_id not in ("", boot):
             yield HostSeen(HostName(host), boot, record.gpu_ids, unfit=record.host.all_slots)
 
     def forgotten_by(self, host: str) -> list[RunId]:
@@ -205,31 +218,45 @@ class Sensing:
         token, reading = RunId(str(run.get("token", ""))), self.readings[host]
         before = reading.runs.get(token, {}).get("phase")
         reading.runs[token] = run
-        if before == run.get("phase") or not (self.ours(token, run) or self._buried(host, token, run)):
+        if before == run.get("phase") or not self._awaits(host, token, run):
             return []
         facts = [fact for fact in run_facts(HostName(host), token, run) if _kind(fact) not in reading.told]
         reading.told |= dict.fromkeys(map(_kind, facts))
         return facts
 
-    def ours(self, token: str, run: dict[str, Any]) -> bool:
-        """A burnt token has no store."""
-        return token in self.state().runs and run.get("store") in (self.store_id, None)
-
-    def _buried(self, host: str, token: str, run: dict[str, Any]) -> bool:
+    def _awaits(self, host: str, token: RunId, run: dict[str, Any]) -> bool:
         record = self.state().hosts.get(HostName(host))
-        return record is not None and token in record.buried and run.get("store") in (self.store_id, None)
+        return record is not None and token in (*record.runs, *record.buried) and self._of_store(run)
+
+    def _of_store(self, run: dict[str, Any]) -> bool:
+        """A burnt token has no store."""
+        return run.get("store") in (self.store_id, None)
+
+    def _has(self, host: str) -> frozenset[str]:
+        """Tokens of the engine's runs there, as far as the host has them too."""
+        record, runs = self.state().hosts.get(HostName(host)), self.readings[host].runs
+        return frozenset(t for t in record.runs if t in runs and self._of_store(runs[t])) if record else frozenset()
 
     def _seen(self, host: str) -> list[Observation]:
-        """What rule 26 needs to know of the host, when it is news."""
+        """What rule 26 needs to know of the host, when it is news. A host whose name stands for another machine is as
+        good as unreachable.
+        """
         reading = self.readings[host]
         if reading.probe_at is None or reading.stale:
             return []
-        mine = {token for token, run in reading.runs.items() if self.ours(token, run)}
-        seen = host_seen(HostName(host), reading, self.gpus(host), self.free_memory_mib() * MIB, mine)
+        free_bytes = self.free_memory_mib() * MIB
+        seen = host_seen(HostName(host), reading, self.gpus(host), free_bytes, self._has(host))
         if seen == reading.seen:
             return []
+        refused, reading.refused = reading.refused, self.machines.refusal(seen)
+        if reading.refused:
+            reading.seen = None
+            return [] if refused == reading.refused else [HostUnreachable(HostName(host), reading.refused)]
+        untold: list[Observation] = []
+        if reading.untold is not None:
+            untold, reading.untold = [*self._reboot(host, reading.boot_id), *reading.untold], None
         reading.seen = seen
-        return [seen]
+        return [*untold, seen]
 
 
 def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Observation]:
@@ -312,7 +339,8 @@ def host_seen(
     alive = any(map(lives, reading.runs.values()))
     told = bool(reading.gpus) or not expected
     readable = told and all(isinstance(value(gpu.processes), list) for gpu in reading.gpus)
-    return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, not alive and not foreign and readable)
+    empty = not alive and not foreign and readable
+    return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, empty, reading.machine)
 
 
 def judge(gpu: GpuSaid, tokens: Collection[str], free_bytes: int) -> tuple[bool, bool]:

@@ -107,6 +107,7 @@ def seen(state: ClusterState, event: HostSeen) -> None:
         record,
         reach=require_reach(before, ReachEvent.SEEN),
         boot_id=event.boot_id or record.boot_id,
+        machine=event.machine or record.machine,
         gpu_ids=event.gpu_ids,
         foreign=event.foreign,
         unfit=event.unfit,

@@ -165,6 +165,7 @@ class HostSeen:
     slots that are
     missing, failed, or hold more memory than `free_memory_mib` without any run. `empty`: the host itself reports
     no workload process and no foreign process on its GPUs. A new `boot_id` proves that whatever ran before is dead.
+    `machine`: the id of what the name stands for now, "" where it is not known.
     """
 
     host: HostName
@@ -173,6 +174,7 @@ class HostSeen:
     foreign: int = 0
     unfit: int = 0
     empty: bool = False
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class FakeHost:
     def __init__(self, path: Path, name: str, gpus: int = 4, stop_ms: int = 40) -> None:
         self.file, self.name, self.gpus, self.stop_ms = path / f"{name}.json", name, gpus, stop_ms
         self.boot_id, self.foreign, self.mute = f"{name}-boot1", [0] * gpus, False
+        self.machine_id = f"machine-{name}"
         self.fence: list[Any] = []
         self.runs: dict[str, Fields] = {}
         self.burnt: list[str] = []
@@ -64,6 +65,8 @@ class FakeHost:
             "signalled": run["stopped"],
             "processes_gone": over or phase == "unknown",
             "gpus": run["gpus"],
+            "workload": run["spec"]["workload"],
+            "attempt": run["spec"]["attempt"],
         }
 
     def probe(self) -> Fields:
@@ -86,7 +89,8 @@ class FakeHost:
         if op == "hello" and not self._passes(fields):
             return self._fenced()
         if op == "hello":
-            return {"ok": True, "boot_id": self.boot_id, **self.answer("list", {})}
+            hello = {"ok": True, "boot_id": self.boot_id, "machine_id": self.machine_id}
+            return hello | self.answer("list", {})
         if not self._passes(fields):
             return self._fenced()
         result: Fields = getattr(self, f"_{op}")(fields)
@@ -137,7 +141,9 @@ class FakeHost:
 
 @dataclass
 class FakePool:
-    """Links to fake hosts, as a PoolFactory makes them. `lose_answers`: requests that are done and never answered."""
+    """Links to fake hosts, as a PoolFactory makes them; `hosts` is what each name leads to. `lose_answers`: requests
+    that are done and never answered.
+    """
 
     hosts: dict[str, FakeHost]
     hello: Callable[[str], Fields]
@@ -163,7 +169,7 @@ class FakePool:
             self.live.discard(name)
         for name in self.wanted if self.started else ():
             if name not in self.tasks:
-                self.tasks[name] = asyncio.create_task(self._link(self.hosts[name]))
+                self.tasks[name] = asyncio.create_task(self._link(name, self.hosts[name]))
 
     def status(self, host: str) -> Any:
         state = "live" if host in self.live else "lost" if host in self.tried else "never seen"
@@ -188,29 +194,29 @@ class FakePool:
             raise OpsConsoleError("timed out")
         return answer
 
-    async def _link(self, host: FakeHost) -> None:
+    async def _link(self, name: str, host: FakeHost) -> None:
         while True:
             await asyncio.sleep(0.01)
-            self.tried.add(host.name)
-            if host.name in self.down:
+            self.tried.add(name)
+            if name in self.down:
                 continue
-            hello = host.answer("hello", self.hello(host.name))
+            hello = host.answer("hello", self.hello(name))
             if not hello["ok"]:
-                self.hear("disconnected", host.name, ("fenced", hello["message"]))
+                self.hear("disconnected", name, ("fenced", hello["message"]))
                 return
-            self.live.add(host.name)
-            self.hear("connected", host.name, hello)
-            await self._speak(host)
-            self.live.discard(host.name)
-            self.hear("disconnected", host.name, ("lost", "cut"))
+            self.live.add(name)
+            self.hear("connected", name, hello)
+            await self._speak(name, host)
+            self.live.discard(name)
+            self.hear("disconnected", name, ("lost", "cut"))
 
-    async def _speak(self, host: FakeHost) -> None:
+    async def _speak(self, name: str, host: FakeHost) -> None:
         told: dict[str, str] = {}
-        while host.name not in self.down:
+        while name not in self.down:
             for token, run in host.runs.items():
                 if told.get(token) != host.phase(run):
                     told[token] = host.phase(run)
-                    self.hear("line", host.name, {"event": "run", "run": host.describe(token)})
+                    self.hear("line", name, {"event": "run", "run": host.describe(token)})
             if not host.mute:
-                self.hear("line", host.name, {"event": "probe", "probe": json.dumps(host.probe()).encode()})
+                self.hear("line", name, {"event": "probe", "probe": json.dumps(host.probe()).encode()})
             await asyncio.sleep(self.interval_s)

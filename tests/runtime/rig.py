@@ -140,8 +140,9 @@ def started(runtime: Runtime, wid: str) -> bool:
 
 
 def ended(runtime: Runtime, *wids: str) -> bool:
+    """In the journal too: memory may be ahead of it."""
     found = [runtime.state.workloads.get(WorkloadId(wid)) for wid in wids]
-    return all(r is not None and r.phase is WorkloadPhase.ENDED for r in found)
+    return on_disk(runtime) and all(r is not None and r.phase is WorkloadPhase.ENDED for r in found)
 
 
 def quick(expires_ms: int = 300) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from opsconsole.machines import Machines
 from opsconsole.sensing import HostReading, Sensing
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostSeen, HostStale, MemberExited, MemberReleased, MemberStarted, Observation
@@ -58,6 +59,7 @@ class Host:
             1.0,
             defaultdict(HostReading),
             lambda: self.cluster.engine.state,
+            Machines(lambda: self.cluster.engine.state, lambda host: True),
         )
 
     def hello(self, uptime_s: float = 1000.0, runs: Iterable[Any] = ()) -> None:
