@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from opsconsole.ahead import Ahead
 from opsconsole.dispatch import Dispatch, MemberCommand
 from opsconsole.errors import OpsConsoleError
 from opsconsole.fencing import Fencing
@@ -19,6 +20,7 @@ from scheduler_core.commands import Command, FenceHost, StopMember
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostStale, HostUnreachable, Observation
 
+OLDER_COPY = "older_copy"  # in the store: why nobody may lead by it
 LOOK_S = 10.0  # between questions to a host that owes an answer
 
 
@@ -56,12 +58,13 @@ class HostLinks:
             lambda host: picture.site.address(host),
             lambda: (picture.store.id, epoch),
             lambda host, run: emit(self.sensing.run(host, run)),
-            lose,
+            self._beaten,
             lambda text: picture.alarm("dispatch", text),
             self._ready,
         )
 
         self.fencing = Fencing(picture, emit)
+        self.ahead = Ahead(picture.store.id)
 
     def start(self) -> None:
         self.sensing.distrust()
@@ -130,18 +133,28 @@ class HostLinks:
     def _take_in(self, kind: str, host: str, payload: Any) -> None:
         if kind == "connected":
             self.sensing.connected(host, payload)
+            for run in payload.get("runs") or ():
+                self.ahead.hear(self.picture.state, host, run)
             self.picture.alarm(f"runs {host}", forgotten_words(host, self.sensing.forgotten_by(host)))
             self._catch_up(host)
         elif kind == "disconnected":
             what, why = payload
             if what == "fenced":
-                self.lose(f"{host}: {why}")
+                self._beaten(f"{host}: {why}")
             self.sensing.disconnected(host, why)
         else:
             first = not self.has_spoken(host)
             self.sensing.line(host, payload)
+            if payload.get("event") == "run":
+                self.ahead.hear(self.picture.state, host, payload.get("run"))
             if first and self.has_spoken(host):
                 self._catch_up(host)
+
+    def _beaten(self, why: str) -> None:
+        """A host has served a newer epoch. Where the store knows of none, it is itself the older one of two."""
+        if self.picture.store.lease().epoch == self.epoch:
+            self.picture.store.put(OLDER_COPY, why)
+        self.lose(why)
 
     def has_spoken(self, host: str) -> bool:
         """Its readings are of this term."""

@@ -136,7 +136,8 @@ class Leader:
         picture, journal = self.picture, self.journal
         requests = await self._requests()
         inbox, self._inbox = self._inbox, []
-        observations = [*inbox, *(request.observation for request in requests)]
+        observations: list[Observation] = [*inbox, *(request.observation for request in requests)]
+        observations += self.links.ahead.holds(picture.state, observations)
         step = await self._step(observations, requests)
         if observations or step.decisions:
             picture.remember(picture.store.tail(picture.following.seq))

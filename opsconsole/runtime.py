@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
 from opsconsole.following import Follower
+from opsconsole.hostlinks import OLDER_COPY
 from opsconsole.leader import Confirm, Leader, Reread
 from opsconsole.ports import ClusterStore, Pool, PoolFactory
 from opsconsole.site import Site
@@ -98,10 +99,13 @@ class Runtime(Follower):
 
 
 def _check(store: ClusterStore) -> None:
-    """On a connection of its own, as it takes long. Raises StoreError for a damaged file: nobody leads by it."""
+    """On a connection of its own, as it takes long. Raises StoreError for what nobody may lead by."""
     checked = store.another()
     try:
         checked.check()
+        if why := checked.get(OLDER_COPY):
+            advice = "put the newer one back, or lead with a new store: docs/operations.md, A damaged store"
+            raise StoreError(f"this store is an older copy: {why}", advice=advice)
     finally:
         checked.close()
 

@@ -62,11 +62,12 @@ class FakeHost:
             "phase": phase,
             "ran_s": (min(now, run["ends_ms"]) - run["began_ms"]) / 1000,
             "exit": ({"signal": "SIGTERM"} if run["stopped"] else {"code": run["code"]}) if over else None,
+            "released_ago_s": (now - run["ends_ms"]) / 1000 if over else None,
             "signalled": run["stopped"],
             "processes_gone": over or phase == "unknown",
             "gpus": run["gpus"],
             "workload": run["spec"]["workload"],
-            "attempt": run["spec"]["attempt"],
+            "attempt": run["spec"].get("attempt"),
         }
 
     def probe(self) -> Fields:

@@ -13,7 +13,7 @@ import pytest
 
 import opsconsole.leader as live
 from opsconsole import clock, hostlinks
-from opsconsole.errors import LostLease, OpsConsoleError
+from opsconsole.errors import LostLease, OpsConsoleError, StoreError
 from opsconsole.store.store import Store
 from scheduler_core.decisions import Placed
 from scheduler_core.fleet import HostState
@@ -356,6 +356,8 @@ async def test_a_host_that_knows_a_newer_leader_ends_leading(tmp_path: Path) -> 
     with pytest.raises(LostLease, match="epoch 99 leads here"):
         await asyncio.wait_for(task, 5.0)
     assert not any(host.runs for host in rig.hosts.values())
+    with pytest.raises(StoreError, match=r"older copy: .*epoch 99 leads here"):
+        await rig.runtime().lead("test")
 
 
 async def test_a_worker_that_fails_is_not_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
