@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from opsconsole.runtime import Runtime
 from opsconsole.store.store import Store
@@ -27,7 +27,7 @@ from scheduler_core.state import ClusterState, Run, WorkloadRecord
 from tests.live import testimony
 from tests.live.commands import PATIENCE_S, CommandLine
 from tests.live.testimony import Life, lives
-from tests.sshd import Sshd, SshdFactory, program, signal_all
+from tests.sshd import Sshd, SshdFactory, program, public_key, signal_all
 
 GPUS_PER_HOST = 2
 INVENTORY = """\
@@ -77,16 +77,18 @@ class Trio(CommandLine):
     def record(self, wid: str) -> WorkloadRecord:
         return self.state.workloads[WorkloadId(wid)]
 
-    def running(self, wid: str, attempt: int = 1) -> Run | None:
-        """That attempt's run, once all of it has started and testifies."""
+    def started(self, wid: str, attempt: int = 1) -> Run | None:
+        """That attempt's run, once all of it has started."""
         state = self.state
         record = state.workloads[WorkloadId(wid)]
-        run = state.runs[record.run] if record.run is not None else None
-        if run is None or record.attempt != attempt or run.started_at is None:
-            return None
-        return (
-            run if len([life for life in self.lives_of(wid) if life.attempt == attempt]) == len(run.members) else None
-        )
+        run = state.runs[record.run] if record.run is not None and record.attempt == attempt else None
+        return run if run is not None and run.started_at is not None else None
+
+    def running(self, wid: str, attempt: int = 1) -> Run | None:
+        """The same, once all of it testifies."""
+        run = self.started(wid, attempt)
+        testifying = sum(life.attempt == attempt for life in self.lives_of(wid))
+        return run if run is not None and testifying == len(run.members) else None
 
     def ended(self, wid: str) -> bool:
         return self.record(wid).outcome is not None
@@ -231,17 +233,28 @@ def wait_for_losses(trio: Trio, since: int) -> None:
     trio.wait(lost, "every link to be lost")
 
 
+class Door(Protocol):
+    """Where SSH is answered."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
 # -- making it ------------------------------------------------------------------------------------------------------
 
 
-def make_trio(sshd_factory: SshdFactory, root: Path) -> Trio:
-    """Hosts that answer, and nobody who leads."""
+def make_trio(sshd_factory: SshdFactory, root: Path, through: Callable[[Sshd], Door] = lambda host: host) -> Trio:
+    """Hosts that answer, and nobody who leads. `through`: where each is reached, if not at itself."""
     hosts = [_host(sshd_factory, root, number) for number in (1, 2, 3)]
+    doors = {host: through(host) for host in hosts}
     known_hosts = root / "known_hosts"
-    known_hosts.write_text("".join(host.known_hosts_line for host in hosts))
+    known = [f"[{door.address}]:{door.port} {public_key(host.host_key)}\n" for host, door in doors.items()]
+    known_hosts.write_text("".join(known))
     lines = "\n".join(
-        f"  - {{name: {host.name}, address: {host.address}, port: {host.port}, gpus: {GPUS_PER_HOST}}}"
-        for host in hosts
+        f"  - {{name: {host.name}, address: {door.address}, port: {door.port}, gpus: {GPUS_PER_HOST}}}"
+        for host, door in doors.items()
     )
     inventory = root / "inventory.yaml"
     text = INVENTORY.format(hosts=lines, known_hosts=known_hosts, user=hosts[0].user, key=hosts[0].key, root=root)
