@@ -61,7 +61,7 @@ class Fencing:
                 command = self._wanted(host)
                 if command is None:
                     break
-                why = self._too_many() or await self._try(host)
+                why = self._too_many() or self._misnamed(host) or await self._try(host)
                 if not why:
                     self.confirmed([HostFenced(host, command.id)])
                     break
@@ -89,6 +89,11 @@ class Fencing:
         if lost <= most:
             return ""
         return f"{lost} hosts are lost at once, more than the breaker's {most}: look at the network, or declare dead"
+
+    def _misnamed(self, host: HostName) -> str:
+        """Its machine is not lost where its name leads to another one: the inventory is wrong."""
+        refused = self.picture.readings[host].refused
+        return f"its name leads to {refused}" if refused else ""
 
     async def _try(self, host: HostName) -> str:
         site = self.picture.site

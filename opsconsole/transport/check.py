@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -145,14 +145,28 @@ def driver_step(probe: dict[str, Any]) -> Step:
     return Step(StepName.DRIVER, Verdict.FAIL, why, "Run nvidia-smi on the host and mend the driver.")
 
 
-def gpu_step(probe: dict[str, Any], expected: int | None) -> Step:
+def gpu_step(probe: dict[str, Any], expected: int | None, twins: Sequence[str] = ()) -> Step:
+    """As many as expected, and none of them a GPU of one of `twins`."""
     found = len(probe.get("gpus") or ())
+    if twins:
+        advice = "One machine under several names: list it once in the inventory."
+        return Step(StepName.GPUS, Verdict.FAIL, f"the same GPUs as {', '.join(twins)}", advice)
     if expected is None:
         return Step(StepName.GPUS, Verdict.OK if found else Verdict.WARN, f"{found} found")
     if found == expected:
         return Step(StepName.GPUS, Verdict.OK, f"{found} of {expected}")
     advice = "Look for a fallen GPU (dmesg, nvidia-smi), or correct gpus: in the inventory."
     return Step(StepName.GPUS, Verdict.FAIL, f"{found} of {expected}", advice)
+
+
+def gpu_uuids(probe: dict[str, Any]) -> set[str]:
+    found = (value(gpu.get("uuid"))[0] for gpu in probe.get("gpus") or () if isinstance(gpu, dict))
+    return {uuid for uuid in found if isinstance(uuid, str)}
+
+
+def twins_of(name: str, uuids: Mapping[str, set[str]]) -> list[str]:
+    """Other names of the same machine, by the GPUs that each showed."""
+    return [other for other in uuids if other != name and uuids[name] & uuids[other]]
 
 
 def clock_step(hello: dict[str, Any], answered_at_unix_s: float, rtt_s: float | None) -> Step:
@@ -179,7 +193,7 @@ def disk_step(probe: dict[str, Any]) -> Step:
 
 
 def passed_steps(
-    progress: _Progress, rtt_s: float | None, expected_gpus: int | None, store: object
+    progress: _Progress, rtt_s: float | None, expected_gpus: int | None, store: object, twins: Sequence[str] = ()
 ) -> tuple[Step, ...]:
     """The steps of a host that answered."""
     assert progress.connected is not None and progress.probe is not None
@@ -192,7 +206,7 @@ def passed_steps(
         Step(StepName.STATE_DIR, Verdict.OK, plain(boot.state_dir)),
         agent_step(hello, store),
         driver_step(progress.probe),
-        gpu_step(progress.probe, expected_gpus),
+        gpu_step(progress.probe, expected_gpus, twins),
         clock_step(hello, progress.greeted_at_unix_s, rtt_s),
         disk_step(progress.probe),
     )
@@ -229,7 +243,8 @@ async def check_hosts(
     try:
         await _until_empty(waiting, changed, progress, probe_timeout_s)
         expected = expected_gpus or {}
-        return [_result(name, progress[name], pool, expected.get(name), store) for name in hosts]
+        uuids = {name: gpu_uuids(progress[name].probe or {}) for name in hosts}
+        return [_result(name, progress[name], pool, expected.get(name), store, twins_of(name, uuids)) for name in hosts]
     finally:
         await pool.aclose()
 
@@ -261,9 +276,11 @@ async def _until_empty(
             return
 
 
-def _result(name: str, progress: _Progress, pool: HostPool, expected: int | None, store: object) -> HostCheck:
+def _result(
+    name: str, progress: _Progress, pool: HostPool, expected: int | None, store: object, twins: Sequence[str]
+) -> HostCheck:
     if progress.probe is not None:
-        return HostCheck(name, passed_steps(progress, pool.status(name).rtt_s, expected, store))
+        return HostCheck(name, passed_steps(progress, pool.status(name).rtt_s, expected, store, twins))
     error = progress.error or TransportError(
         name, "start the agent", "the agent answers but sends no probe", Unreach.TIMED_OUT
     )

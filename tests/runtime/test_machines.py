@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from opsconsole.runtime import Runtime
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostDeclared
-from tests.runtime.rig import OPS, Rig, all_fresh, ended, job, problems, record, spans, started, until
+from tests.runtime.rig import OPS, POLICY, Rig, all_fresh, ended, job, problems, record, spans, started, until
 
 
 def why(runtime: Runtime, host: str) -> str:
@@ -96,6 +97,19 @@ async def test_another_machine_takes_a_name_over_when_the_old_one_is_declared_de
         await runtime.ask(HostDeclared(HostName("h1"), "dead", OPS))
         await until(lambda: started(runtime, "w") and record(runtime, "w").attempt == 2, "it to start anew")
         assert "w~2" in spare.runs
+
+
+async def test_a_machine_is_not_powered_off_because_its_name_leads_elsewhere(tmp_path: Path) -> None:
+    quick = replace(POLICY, lost_after_ms=100)
+    rig = Rig(tmp_path, policy=quick, fence=("touch", str(tmp_path / "off")))
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 60, gpus=8))
+        await until(lambda: started(runtime, "w"), "it")
+    at(rig, h1="h2", h2="h1")
+    async with rig.leading_anyhow() as runtime:
+        told = "its name leads to another machine than before"
+        await until(lambda: told in runtime.alarms.get("fence h1", ""), "it to be left alone")
+    assert not (tmp_path / "off").exists()
 
 
 @pytest.mark.parametrize("reinstalled", [False, True])
