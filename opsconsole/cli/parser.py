@@ -77,6 +77,7 @@ def _leading(commands: Any) -> None:
     serve = _command(commands, "serve", "serve:run", "lead the cluster without a screen")
     serve.add_argument("--reason", default="serve", help="kept with the change of leader")
     serve.add_argument("--standby", action="store_true", help="lead as soon as nobody else does")
+    serve.add_argument("--quiet", action="store_true", help="tell alarms alone, not what happens")
     serve.add_argument("--yes", action="store_true", help="do not ask before the first action")
     serve.add_argument("--dry-run", action="store_true", help="reconcile, show what would happen, change nothing")
     reload = _command(commands, "reload", "reloading:run", "show what a changed inventory changes, and apply it")

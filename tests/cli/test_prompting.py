@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.told import Told, told
 from tests.core.clusters import Cluster
+from tests.terminal import on_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 
@@ -19,7 +20,7 @@ def cluster(tmp_path: Path) -> Told:
 
 @pytest.mark.parametrize(("typed", "status"), [(CTRL_C, 130), (CTRL_D, 1), ("no\n", 1), ("yes\n", 1), ("\n", 1)])
 def test_an_action_that_is_not_confirmed_does_nothing(cluster: Told, typed: str, status: int) -> None:
-    with cluster.on_terminal("drain", "h[1-2]", "--reason", "x") as terminal:
+    with on_terminal(cluster, "drain", "h[1-2]", "--reason", "x") as terminal:
         terminal.until("Type 2 to drain h1, h2: ")
         terminal.type(typed)
         assert terminal.ended() == status

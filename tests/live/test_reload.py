@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,21 +11,18 @@ from tests.live.clusters import Live, live_cluster
 
 
 @contextmanager
-def serving(live: Live) -> Iterator[list[str]]:
-    """A headless leader, and what it has said so far."""
-    leader = live.serve()
-    lines: list[str] = []
-    reader = threading.Thread(target=lambda: lines.extend(leader.stdout or ()))
-    reader.start()
+def serving(live: Live, *words: str) -> Iterator[Callable[[], str]]:
+    """A headless leader; the call tells what leaders have said so far."""
+    leader = live.serve(*words)
     try:
-        yield lines
+        yield live.inventory.with_name("serve.log").read_text
     finally:
         leader.terminate()
         try:
             leader.wait(20)
         except subprocess.TimeoutExpired:
             leader.kill()
-        reader.join()
+            leader.wait()
 
 
 def edited(path: Path, old: str, new: str) -> None:
@@ -36,10 +32,6 @@ def edited(path: Path, old: str, new: str) -> None:
     scratch = path.with_suffix(".new")
     scratch.write_text(text.replace(old, new))
     scratch.replace(path)
-
-
-def has(said: list[str], words: str) -> bool:
-    return any(words in line for line in said)
 
 
 def outcome(live: Live, *words: str) -> str:
@@ -52,7 +44,7 @@ async def test_an_edit_is_shown_and_applied_when_asked_for() -> None:
             _edit_and_reload(live, said)
 
 
-def _edit_and_reload(live: Live, said: list[str]) -> None:
+def _edit_and_reload(live: Live, said: Callable[[], str]) -> None:
     inventory = live.cluster.inventory
     live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
     words = ("submit", "--budget", "vision", "--gpus", "8", "--min-runtime", "1s", "--", "sleep", "600")
@@ -66,8 +58,8 @@ def _edit_and_reload(live: Live, said: list[str]) -> None:
     edited(inventory, line + "\n", "")
     edited(inventory, "retry_delay: 5s", "retry_delay: 7s")
     edited(inventory, "probe_interval: 1s", "probe_interval: 2s")
-    live.until(lambda: has(said, f"host {host}: leaves with 8 GPUs; cordoned at once; {wid}~1 there go on"), "words")
-    assert has(said, "policy retry_delay: 5s → 7s") and has(said, "setting ssh: changed; counts at the next start")
+    live.until(lambda: f"host {host}: leaves with 8 GPUs; cordoned at once; {wid}~1 there go on" in said(), "words")
+    assert "policy retry_delay: 5s → 7s" in said() and "setting ssh: changed; counts at the next start" in said()
     assert "not confirmed" in live.run("reload", status=2)
     plan = live.json("reload", "--dry-run")
     assert {row["subject"] for row in plan["rows"]} == {host, "retry_delay", "ssh"}
@@ -77,14 +69,14 @@ def _edit_and_reload(live: Live, said: list[str]) -> None:
     assert [r["run"] for r in live.json("runs")] == [f"{wid}~1"]
     states = {h["host"]: h["state"] for h in live.json("hosts")}
     assert states[host] == "cordoned" and len(states) == 2
-    live.until(lambda: has(said, "inventory: over"), "the notice to end")
+    live.until(lambda: "inventory: over" in said(), "the notice to end")
     assert live.json("explain", wid)["lines"]
     live.run("cancel", wid, "--yes", "--wait")
     live.until(lambda: host not in {h["host"] for h in live.json("hosts")}, "its host to leave with its last run")
     assert any(e.kind == "ReloadRequested" and e.value.by.reason == "moved" for e in live.events())
 
     inventory.write_text(text.replace("gpus: 8", "gpus: eight"))
-    live.until(lambda: has(said, "the changed inventory is wrong") and has(said, "inventory.yaml:3"), "the first error")
+    live.until(lambda: "the changed inventory is wrong" in said() and "inventory.yaml:3" in said(), "the first error")
     assert "gpus" in live.run("reload", "--yes", status=2)
     inventory.write_text(text)
     assert outcome(live, "--yes") == "applied"

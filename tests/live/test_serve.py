@@ -1,52 +1,60 @@
-"""`opsconsole serve` at a terminal: it shows what leading would do, asks, and says what it does."""
+"""A headless leader says what it is about to do, asks, and tells what happens; leaving it does what was said."""
 
 from __future__ import annotations
 
-import os
-import pty
-import signal
-import subprocess
-import sys
+import asyncio
 
 from tests.live.clusters import Live, live_cluster
-from tests.live.test_reload import edited
+from tests.live.test_reload import serving
+from tests.terminal import on_terminal
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+SUBMIT = ("submit", "--budget", "vision", "--gpus", "2", "--min-runtime", "1s", "--name", "hello")
 
 
-def at_a_terminal(live: Live, answer: bytes | int) -> tuple[str, int]:
-    """What it says, and its exit status. The answer to its question is typed, or a signal."""
-    mine, its = pty.openpty()
-    words = [sys.executable, "-m", "opsconsole", "serve"]
-    leader = subprocess.Popen(
-        words, env=live.environment(), stdin=its, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    os.close(its)
-    assert leader.stdout is not None
-    said = b""
-    while b"Type yes: " not in said:
-        said += os.read(leader.stdout.fileno(), 4096) or b"Type yes: but it ended"
-    if isinstance(answer, bytes):
-        os.write(mine, answer)
-    else:
-        leader.send_signal(answer)
-    while answer == b"yes\n" and b"leads main" not in said:
-        said += os.read(leader.stdout.fileno(), 4096) or b"leads main: but it ended"
-    if answer == b"yes\n":
-        leader.terminate()
-    rest, _ = leader.communicate(timeout=30)
-    os.close(mine)
-    return (said + rest).decode(), leader.returncode
-
-
-async def test_leading_is_shown_asked_for_and_told() -> None:
+async def test_it_asks_before_it_leads_and_can_be_left() -> None:
     async with live_cluster(2) as live:
-        said, status = at_a_terminal(live, b"no\n")
-        assert "2 of 2 hosts answered; 0 live runs.\nAt once: nothing.\n" in said and "main.db" in said
-        assert "not confirmed; nothing was done" in said and status == 1
-        said, status = at_a_terminal(live, signal.SIGINT)
-        assert said.endswith("not leading; nothing was done\n") and status == 130
-        said, status = at_a_terminal(live, b"yes\n")
-        assert "leads main, epoch 3" in said and "no longer leading; runs go on by themselves" in said and status == 0
-        edited(live.cluster.inventory, "retry_delay: 5s", "retry_delay: 6s")
-        said, status = at_a_terminal(live, b"no\n")
-        assert "Inventory: policy retry_delay: 5s → 6s" in said
-        assert "say --yes where nobody can be asked" in live.run("serve", status=2)
+        await asyncio.to_thread(_asks, live)
+
+
+def _asks(live: Live) -> None:
+    assert "say --yes" in live.run("serve", status=2), "nobody can be asked"
+    for typed, status in ((CTRL_C, 130), (CTRL_D, 1), ("no\n", 1)):
+        with on_terminal(live, "serve") as terminal:
+            terminal.until("Lead this cluster? Type yes: ")
+            assert "2 of 2 hosts answered; 0 live runs." in terminal.said and str(live.inventory) in terminal.said
+            terminal.type(typed)
+            assert terminal.ended() == status
+        assert terminal.said.endswith("opsconsole: not confirmed; nothing was done\n")
+        assert "no longer leading" not in terminal.said
+    assert "At once: nothing." in live.run("serve", "--dry-run")
+    assert "At once: nothing." in live.run("serve", "--standby", "--dry-run"), "a preview waits for nobody"
+    with on_terminal(live, "serve") as terminal:
+        terminal.until("Type yes: ")
+        terminal.type("yes\n")
+        terminal.until("leading main, epoch ")
+        assert ": 2 hosts, 0 runs" in terminal.said
+        terminal.type(CTRL_C)
+        assert terminal.ended() == 0
+    assert "no longer leading; runs go on by themselves" in terminal.said
+
+
+async def test_it_tells_what_happens() -> None:
+    async with live_cluster(2) as live:
+        await asyncio.to_thread(_tells, live)
+
+
+def _tells(live: Live) -> None:
+    with serving(live) as said:
+        live.until(lambda: "leading main" in said(), "it to lead")
+        live.run(*SUBMIT, "--wait", "--", "true")
+        told = ("submitted to vision: 2 GPUs", "placed on gpu0", "runs on gpu0", "ended on gpu0")
+        live.until(lambda: all(words in said() for words in told), "what happened")
+        with serving(live, "--standby"):
+            live.until(lambda: "standing by: serve at " in said(), "the other to say whom it waits for")
+    assert "planned" not in said()
+    with serving(live, "--quiet") as said:
+        before = said().count("submitted to")
+        live.until(lambda: said().count("leading main") > 1, "the next leader")
+        live.run(*SUBMIT, "--wait", "--", "true")
+        assert said().count("submitted to") == before
