@@ -1,4 +1,4 @@
-"""An older copy of the store is put back under a cluster that went on without it (nothing twice)."""
+"""An older copy of the store is put back under a cluster that went on without it (G6-13: nothing twice)."""
 
 from __future__ import annotations
 

@@ -141,6 +141,7 @@ def test_a_store_that_was_removed_is_not_written_to(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_database_is_said_to_be_damaged(tmp_path: Path) -> None:
+    """G6-13."""
     path = tmp_path / "a.db"
     path.write_bytes(b"not a database, " * 1000)
     path.chmod(0o600)

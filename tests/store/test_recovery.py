@@ -30,6 +30,7 @@ def test_recovery_gives_the_same_state_and_outstanding_commands(tmp_path: Path) 
 
 
 def test_a_damaged_snapshot_falls_back_to_the_older_one_and_says_so(tmp_path: Path) -> None:
+    """G6-13."""
     store, scenario = filled(tmp_path / "a.db", 60)
     for at in (20, 40):
         rows = [event.seq for event in store.tail(0) if event.tick <= at]
@@ -43,6 +44,7 @@ def test_a_damaged_snapshot_falls_back_to_the_older_one_and_says_so(tmp_path: Pa
 
 @pytest.mark.parametrize("stop_at", [*range(1, 14), 46, 47, 48, 90])
 def test_a_kill_at_any_write_point_leaves_whole_ticks(tmp_path: Path, stop_at: int) -> None:
+    """G6-13."""
     path = tmp_path / "a.db"
     done = subprocess.run([sys.executable, "-m", __name__, str(path), str(stop_at)], capture_output=True, text=True)
     acknowledged = [int(line) for line in done.stdout.split() if line != "end"]
