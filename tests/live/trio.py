@@ -206,6 +206,11 @@ def leader_killed(trio: Trio) -> Iterator[None]:
     trio.lead()
     all_well(trio)
     yield
+    kill_leader(trio)
+
+
+def kill_leader(trio: Trio) -> None:
+    """Returns when the one that stands by leads."""
     epoch = trio.store.lease().epoch
     leader = trio.leaders.pop(0)
     leader.kill()
