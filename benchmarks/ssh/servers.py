@@ -22,14 +22,15 @@ from benchmarks.ssh.record import recorded
 
 UPTIME = re.compile(rb'"uptime_s":[0-9.]+')
 BOOT_END = b"\nboot; exit\n"
-HELLO = {"boot_id": "boot1", "machine_id": "m", "hostkit": "replay", "runs": []}
+HELLO = {"boot_id": "boot1", "hostkit": "replay", "runs": []}
+RECORDED_GPU = b'"GPU-00000001-'  # how UUIDs of the recorded host begin
 
 
 class Replay(asyncssh.SSHServerSession[bytes]):
     """One agent's session: BOOT for the boot script, an answer for every request, a recorded line per interval."""
 
-    def __init__(self, lines: list[bytes]) -> None:
-        self._lines = lines
+    def __init__(self, lines: list[bytes], gpu: bytes) -> None:
+        self._lines, self._gpu = lines, gpu
         self._next = random.randrange(len(lines))
         self._data = b""
         self._booted = False
@@ -66,7 +67,8 @@ class Replay(asyncssh.SSHServerSession[bytes]):
         if self._chan.is_closing():
             return
         uptime = b'"uptime_s":%.3f' % time.monotonic()  # a line with an old stamp would be taken for a late one
-        self._chan.write(UPTIME.sub(uptime, self._lines[self._next], count=1))
+        line = self._lines[self._next].replace(RECORDED_GPU, self._gpu)
+        self._chan.write(UPTIME.sub(uptime, line, count=1))
         self._next = (self._next + 1) % len(self._lines)
         self._timer = asyncio.get_running_loop().call_later(interval_s, self._probe, interval_s)
 
@@ -76,11 +78,13 @@ class Replay(asyncssh.SSHServerSession[bytes]):
 
 
 class Server(asyncssh.SSHServer):
-    def __init__(self, lines: list[bytes]) -> None:
-        self._lines = lines
+    """`gpu`: how the UUIDs of this host begin."""
+
+    def __init__(self, lines: list[bytes], gpu: bytes) -> None:
+        self._lines, self._gpu = lines, gpu
 
     def session_requested(self) -> Replay:
-        return Replay(self._lines)
+        return Replay(self._lines, self._gpu)
 
 
 async def listen(root: Path, count: int) -> list[tuple[str, int, str]]:
@@ -95,7 +99,7 @@ async def listen(root: Path, count: int) -> list[tuple[str, int, str]]:
         server = await asyncssh.listen(
             address,
             0,
-            server_factory=partial(Server, lines),
+            server_factory=partial(Server, lines, b'"GPU-%08x-' % (number + 1)),
             server_host_keys=[key],
             authorized_client_keys=str(root / "user_key.pub"),
             encoding=None,
