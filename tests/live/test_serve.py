@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.live.clusters import Live, live_cluster
-from tests.live.test_reload import serving
+from tests.live.test_reload import edited, serving
 from tests.terminal import on_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -22,7 +22,8 @@ def _asks(live: Live) -> None:
     for typed, status in ((CTRL_C, 130), (CTRL_D, 1), ("no\n", 1)):
         with on_terminal(live, "serve") as terminal:
             terminal.until("Lead this cluster? Type yes: ")
-            assert "2 of 2 hosts answered; 0 live runs." in terminal.said and str(live.inventory) in terminal.said
+            assert "2 of 2 hosts answered; 0 live runs.\nAt once: nothing.\n" in terminal.said
+            assert str(live.inventory) in terminal.said and "main.db" in terminal.said
             terminal.type(typed)
             assert terminal.ended() == status
         assert terminal.said.endswith("opsconsole: not confirmed; nothing was done\n")
@@ -37,6 +38,8 @@ def _asks(live: Live) -> None:
         terminal.type(CTRL_C)
         assert terminal.ended() == 0
     assert "no longer leading; runs go on by themselves" in terminal.said
+    edited(live.inventory, "retry_delay: 5s", "retry_delay: 6s")
+    assert "Inventory: policy retry_delay: 5s → 6s" in live.run("serve", "--dry-run")
 
 
 async def test_it_tells_what_happens() -> None:
