@@ -150,3 +150,29 @@ def test_needs_are_labels() -> None:
     for text in ("h100", "=x", "a b=c", "a=", "a=\x1b"):
         with pytest.raises(ValueError):
             parse_need(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it's",
+        "$(touch /tmp/x)",
+        "`id`",
+        "-rf",
+        "../../x",
+        "[red]",
+        "ü→✓",
+        "שלום",
+        "x" * 300,
+        "two\nlines",
+        "\0",
+        "\x1b[2J",
+    ],
+)
+def test_a_name_is_kept_as_typed_or_refused(text: str) -> None:
+    """G4-12: never changed, never half taken."""
+    for field in ("name", "owner"):
+        workload, heard = build(**{field: text})
+        assert (workload is None) == bool(heard)
+        assert getattr(workload, field) == text if workload else field in heard
+    assert (build(name=text)[0] is None) == any(c in text for c in "\n\0\x1b")
