@@ -20,7 +20,7 @@ def refusal(state: ClusterState, asked: Any) -> str:
         return f"no host {host!r}"
     if isinstance(asked, HostDeclared):
         record = state.hosts[asked.host]
-        why = declare_refusal(asked.what, record.state, record.reach, bool(record.runs))
+        why = declare_refusal(asked.what, record.state, record.reach, bool(record.runs), bool(record.foreign))
         return f"{host}: {why}" if why else ""
     if isinstance(asked, WorkloadSubmitted):
         return _taken(state, asked.workload) or _budget(state, asked.workload.budget)

@@ -74,13 +74,25 @@ def refusal(state: HostState, event: HostEvent) -> str:
     return f"{event.value} does nothing to a {state.value.replace('_', ' ')} host: {_WHY[event]}"
 
 
-def declare_refusal(what: str, state: HostState, reach: Reach, has_runs: bool) -> str:
-    """Why a person's word is not taken in place of the host's (rules 26, 27); empty where it is."""
+def declare_refusal(what: str, state: HostState, reach: Reach, has_runs: bool, foreign: bool) -> str:
+    """Why a person's word is not taken in place of the host's (rules 26, 27); empty where it is.
+
+    `foreign`: when it was last heard of, processes of others were on its GPUs.
+    """
     if what == "dead":
-        return "it answers, so it is not dead: drain it, or power it off first" if reach is Reach.FRESH else ""
+        return _ALIVE.get(reach, "")
     if has_runs:
         return "it has runs: drain it, or declare it dead once its power is off"
+    if foreign and reach is Reach.FRESH:
+        return "it reports processes of others on its GPUs: end them, or name them in system_processes"
     return "" if move(state, HostEvent.EMPTIED) is not None else refusal(state, HostEvent.EMPTIED)
+
+
+_ALIVE = {
+    Reach.FRESH: "it answers, so it is not dead: drain it, or power it off first",
+    Reach.STALE: "it is connected, so it is not dead: wait for its readings, or power it off first",
+    Reach.UNREACHABLE: "it answered less than lost_after ago: it can be declared dead once it is lost",
+}
 
 
 # -- how it can be reached (rules 26, 27) -------------------------------------------------------------------------

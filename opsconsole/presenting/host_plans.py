@@ -194,7 +194,7 @@ def plan_declare(view: ClusterView, hosts: Sequence[str], what: Literal["empty",
 
 def _not_taken(view: ClusterView, names: Sequence[HostName], what: str) -> tuple[str, ...]:
     records = [(name, view.state.hosts[name]) for name in names]
-    whys = [(name, declare_refusal(what, r.state, r.reach, bool(r.runs))) for name, r in records]
+    whys = [(n, declare_refusal(what, r.state, r.reach, bool(r.runs), bool(r.foreign))) for n, r in records]
     return tuple(f"{name}: {why}" for name, why in whys if why)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,7 @@ from tests.runtime.fakehosts import FakeHost, FakePool
 
 OPS = By("ops", "test")
 POLICY = Policy(pass_interval_ms=20, stop_grace_ms=500, checkpoint_grace_ms=0, retry_delay_ms=50, lost_after_ms=60_000)
+SOON_LOST = replace(POLICY, lost_after_ms=150)
 PATIENCE_S = 20.0
 
 

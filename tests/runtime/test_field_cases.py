@@ -9,7 +9,7 @@ import pytest
 from opsconsole.store.store import Store
 from scheduler_core.ids import RunId
 from scheduler_core.observations import HostDeclared
-from tests.runtime.rig import OPS, Rig, ended, job, problems, record, started, until
+from tests.runtime.rig import OPS, SOON_LOST, Rig, ended, job, problems, record, started, until
 
 
 async def test_an_archive_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,13 +44,13 @@ async def test_readings_that_cannot_be_kept_stop_nothing(tmp_path: Path) -> None
 
 async def test_what_was_declared_dead_and_comes_back_is_stopped(tmp_path: Path) -> None:
     """G3-15: cut off, its workload started elsewhere on a person's word, then the cut heals and the old run lives."""
-    rig = Rig(tmp_path)
+    rig = Rig(tmp_path, policy=SOON_LOST)
     async with rig.leading() as runtime:
         await runtime.ask(job("w", 60, min_s=0.1, resumable=True))
         await until(lambda: started(runtime, "w"), "it")
         (host,) = runtime.state.runs[RunId("w~1")].members
         rig.pool.down.add(host)
-        await until(lambda: runtime.state.hosts[host].reach.value == "unreachable", "the cut")
+        await until(lambda: runtime.state.hosts[host].reach.value == "lost", "the cut")
         await runtime.ask(HostDeclared(host, "dead", OPS))
         await until(lambda: RunId("w~2") in runtime.state.runs and started(runtime, "w"), "its second attempt")
         old = rig.hosts[host]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from opsconsole.runtime import Runtime
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostDeclared
-from tests.runtime.rig import OPS, POLICY, Rig, all_fresh, ended, job, problems, record, spans, started, until
+from tests.runtime.rig import OPS, SOON_LOST, Rig, all_fresh, ended, job, problems, record, spans, started, until
 
 
 def why(runtime: Runtime, host: str) -> str:
@@ -84,7 +83,7 @@ async def test_swapped_addresses_start_nothing_twice_and_end_nothing(tmp_path: P
 
 
 async def test_another_machine_takes_a_name_over_when_the_old_one_is_declared_dead(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, names=("h1", "spare"))
+    rig = Rig(tmp_path, names=("h1", "spare"), policy=SOON_LOST)
     at(rig, h1="h1")
     async with rig.leading() as runtime:
         await runtime.ask(job("w", 60, resumable=True))
@@ -93,6 +92,7 @@ async def test_another_machine_takes_a_name_over_when_the_old_one_is_declared_de
     rig.hosts["h1"] = spare
     async with rig.leading_anyhow() as runtime:
         await until(lambda: "another machine than before" in why(runtime, "h1"), "the spare to be told apart")
+        await until(lambda: runtime.state.hosts[HostName("h1")].reach is Reach.LOST, "it to be lost")
         assert record(runtime, "w").attempt == 1
         await runtime.ask(HostDeclared(HostName("h1"), "dead", OPS))
         await until(lambda: started(runtime, "w") and record(runtime, "w").attempt == 2, "it to start anew")
@@ -100,8 +100,7 @@ async def test_another_machine_takes_a_name_over_when_the_old_one_is_declared_de
 
 
 async def test_a_machine_is_not_powered_off_because_its_name_leads_elsewhere(tmp_path: Path) -> None:
-    quick = replace(POLICY, lost_after_ms=100)
-    rig = Rig(tmp_path, policy=quick, fence=("touch", str(tmp_path / "off")))
+    rig = Rig(tmp_path, policy=SOON_LOST, fence=("touch", str(tmp_path / "off")))
     async with rig.leading() as runtime:
         await runtime.ask(job("w", 60, gpus=8))
         await until(lambda: started(runtime, "w"), "it")

@@ -14,6 +14,7 @@ import pytest
 import opsconsole.leader as live
 from opsconsole import clock, hostlinks
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
+from opsconsole.runtime import Runtime
 from opsconsole.store.store import Store
 from scheduler_core.decisions import Placed
 from scheduler_core.fleet import HostState
@@ -27,7 +28,7 @@ from scheduler_core.observations import (
     UndrainRequested,
     WorkloadSubmitted,
 )
-from tests.runtime.rig import OPS, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
+from tests.runtime.rig import OPS, POLICY, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
 
 H1, H2 = HostName("h1"), HostName("h2")
 
@@ -251,18 +252,37 @@ async def test_a_submission_counts_once_and_another_under_its_id_is_refused(tmp_
 
 
 async def test_a_host_that_answers_is_not_dead_whatever_anybody_says(tmp_path: Path) -> None:
-    """Its runs would be started a second time beside themselves."""
-    rig = Rig(tmp_path, names=("h1",))
+    """Its runs would be started a second time beside themselves. Nor is one that answered a moment ago."""
+    rig = Rig(tmp_path, names=("h1",), policy=replace(POLICY, lost_after_ms=1000))
+
+    async def refused(runtime: Runtime, what: Any, why: str) -> None:
+        with pytest.raises(OpsConsoleError, match=why):
+            await runtime.ask(HostDeclared(H1, what, OPS))
+
     async with rig.leading() as runtime:
         await runtime.ask(job("w", 60))
         await until(lambda: started(runtime, "w"), "it")
-        for what, why in (("dead", "it answers, so it is not dead"), ("empty", "it has runs")):
-            with pytest.raises(OpsConsoleError, match=why):
-                await runtime.ask(HostDeclared(H1, what, OPS))  # type: ignore[arg-type]
+        await refused(runtime, "dead", "it answers, so it is not dead")
+        await refused(runtime, "empty", "it has runs")
         rig.pool.down.add("h1")
         await until(lambda: runtime.state.hosts[H1].reach.value == "unreachable", "silence")
+        await refused(runtime, "dead", "it answered less than lost_after ago")
+        await until(lambda: runtime.state.hosts[H1].reach.value == "lost", "longer silence")
         await runtime.ask(HostDeclared(H1, "dead", OPS))
         assert record(runtime, "w").run is None
+
+
+async def test_a_host_that_reports_processes_of_others_is_not_empty(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, names=("h1",))
+    rig.hosts["h1"].foreign[2] = 1
+    async with rig.leading() as runtime:
+        await runtime.ask(DrainRequested(DrainId("d"), H1, OPS))
+        with pytest.raises(OpsConsoleError, match="it reports processes of others"):
+            await runtime.ask(HostDeclared(H1, "empty", OPS))
+        rig.hosts["h1"].mute = True
+        await until(lambda: runtime.state.hosts[H1].reach.value == "stale", "it to say nothing more")
+        await runtime.ask(HostDeclared(H1, "empty", OPS))
+        assert runtime.state.hosts[H1].state is HostState.DRAINED
 
 
 async def test_a_request_that_breaks_the_engine_is_not_met_again(
