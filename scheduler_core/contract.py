@@ -107,6 +107,8 @@ def gang_breaks_at(state: ClusterState, run: Run) -> int | None:
 
     An outage of our own breaks no gang: the first hosts that answer again wait for the others.
     """
+    if len(run.members) == 1:
+        return None
     hosts = [state.hosts[name] for name, member in run.members.items() if not member.phase.gone]
     lost = [host.reach_since for host in hosts if host.reach is Reach.LOST]
     answer = [host.answers_since for host in hosts if host.reach in (Reach.FRESH, Reach.STALE)]
