@@ -54,7 +54,6 @@ def cancel(state: ClusterState, event: CancelRequested) -> None:
         reason = f"cancelled by {event.by.actor}: {event.by.reason}"
         state.wanted[record.run] = StopDecided(record.run, StopCause.CANCEL, reason, event.by.actor, override=True)
         return
-    drop_claim(state, record)
     end(state, record, Outcome.CANCELLED)
 
 

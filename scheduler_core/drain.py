@@ -25,7 +25,7 @@ def due_stops(state: ClusterState) -> list[StopDecided]:
             run = state.runs[run_id]
             protected = run.protected(state.now)
             if run.stop is None and mode != "finish" and (mode == "now" or not protected):
-                reason = f"{drain.host} is drained: {drain.by.reason}"
+                reason = f"{drain.host} is drained" + (f": {drain.by.reason}" if drain.by.reason else "")
                 override = mode == "now" and protected
                 stops[run_id] = StopDecided(run_id, StopCause.DRAIN, reason, drain.by.actor, override)
     return [stops[run_id] for run_id in sorted(stops)]

@@ -19,6 +19,7 @@ from scheduler_core.contract import checkpoint_grace_ms, guarded_ms, kill_at
 from scheduler_core.decisions import BreakerTripped, Decision, HostLost, Placed, StopDecided, StrayFound
 from scheduler_core.drain import drained, due_stops, next_release
 from scheduler_core.fleet import Reach
+from scheduler_core.gangs import drained_gangs
 from scheduler_core.ids import CommandId, HostName, RunId
 from scheduler_core.lifecycle import apply
 from scheduler_core.observations import Observation
@@ -114,9 +115,8 @@ class Engine:
 
     def _anybody_waits(self) -> bool:
         index = self.state.index
-        return any(q.by_signature for q in index.queues.values()) or any(
-            q.by_signature for q in index.unallocated_queues.values()
-        )
+        queues = (*index.queues.values(), *index.unallocated_queues.values())
+        return any(q.by_signature for q in queues) or bool(drained_gangs(self.state))
 
     def next_wakeup(self) -> int | None:
         """The next instant at which time alone makes a step do something; None where only events can."""

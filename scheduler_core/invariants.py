@@ -55,10 +55,11 @@ def _slots(state: ClusterState) -> Iterator[str]:
 
 
 def _claims(state: ClusterState) -> Iterator[str]:
-    """Only waiting allocated workloads claim, and each slot they claim is free or held by a run that goes."""
+    """Only allocated workloads that wait or stop claim, and each slot they claim is free or held by a run that goes."""
     for wid in state.index.claimants:
         record = state.workloads[wid]
-        if record.phase is not WorkloadPhase.WAITING or not record.workload.allocated:
+        waits = record.phase is WorkloadPhase.WAITING or (record.run and state.runs[record.run].stop is not None)
+        if not waits or not record.workload.allocated:
             yield f"{wid}: {record.phase} with a claim"
         if sum(part.gpus for part in record.claim) != record.workload.gpus:
             yield f"{wid}: its claim is not whole"

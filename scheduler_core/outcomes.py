@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.changes import drop_run, set_phase
+from scheduler_core.changes import drop_claim, drop_run, set_phase
 from scheduler_core.decisions import Member, StopCause
 from scheduler_core.state import (
     ENDED_KEEP_MS,
@@ -15,7 +15,7 @@ from scheduler_core.state import (
     WorkloadRecord,
 )
 from scheduler_core.units import SECOND
-from scheduler_core.workload import OnPreempt, Outcome, WorkloadPhase
+from scheduler_core.workload import Outcome, WorkloadPhase
 
 CLOCKS_DIFFER_MS = 10 * SECOND  # a host that enforces a time limit counts from a little earlier than we do
 LONGEST_DELAY_DOUBLINGS = 10
@@ -30,6 +30,8 @@ def finish_run(state: ClusterState, run: Run) -> None:
     drop_run(state, run)
     record.run, record.pending = None, None
     state.wanted.pop(run.id, None)
+    if outcome != "preempted":
+        drop_claim(state, record)  # what a drain had kept for it (rule 25)
     if outcome == "succeeded":
         end(state, record, Outcome.SUCCEEDED)
     elif outcome == "cancelled":
@@ -39,7 +41,7 @@ def finish_run(state: ClusterState, run: Run) -> None:
     elif outcome == "failed":
         _note_early_failure(state, run, record)
         _retry(state, record, why_failed(run))
-    elif outcome == "preempted" and not (record.workload.resumable or wants_restart(record) or never_ran(run)):
+    elif outcome == "preempted" and not (record.workload.comes_back or never_ran(run)):
         end(state, record, Outcome.PREEMPTED)
     else:
         _pause_if_it_keeps_dying(state, record)
@@ -100,12 +102,9 @@ def why_failed(run: Run) -> str:
     return "failed"
 
 
-def wants_restart(record: WorkloadRecord) -> bool:
-    return record.workload.on_preempt is OnPreempt.RESTART
-
-
 def end(state: ClusterState, record: WorkloadRecord, outcome: Outcome) -> None:
     """Final: the workload never runs again."""
+    drop_claim(state, record)
     set_phase(state, record, WorkloadPhase.ENDED)
     record.outcome, record.ended_at = outcome, state.now
     state.tripped.pop(f"workload {record.workload.id}", None)

@@ -9,6 +9,7 @@ from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.explain import preemption_reason, standings_of
 from scheduler_core.fairshare import Standings, commitment, unallocated_key
+from scheduler_core.gangs import kept_gangs
 from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import LeafQueue, Signature
@@ -34,6 +35,7 @@ def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED) -> PassRes
     state.index.expire(state.now)
     plan = _Pass(state, preemptable_gpus)
     plan.promote_claims()
+    plan.keep_gangs()
     plan.take_allocated()
     plan.take_unallocated()
     return plan.result()
@@ -92,12 +94,19 @@ class _Pass:
         """Rule 19: who waited for victims starts on exactly the GPUs held for it."""
         for wid in sorted(self.state.index.claimants):
             record = self.state.workloads[wid]
-            if all(self._claim_free(m.host, m.slots) for m in record.claim) and self._under_caps(record, claimed=True):
+            free = record.run is None and all(self._claim_free(m.host, m.slots) for m in record.claim)
+            if free and self._under_caps(record, claimed=True):
                 self.decisions.append(Placed(wid, record.next_run, record.claim))
 
     def _claim_free(self, name: HostName, slots: int) -> bool:
         host = self.state.hosts[name]
         return slots & host.usable & ~host.held == slots
+
+    def keep_gangs(self) -> None:
+        """Rule 25: what a drain leaves of a gang is held for it."""
+        for claim in kept_gangs(self.state, self.room):
+            self.decisions.append(claim)
+            self._take(self.state.workloads[claim.workload], claim.members)
 
     # -- 2: allocated work, the most owed first --------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ def plan_report(state: ClusterState) -> PlanReport:
         elif isinstance(decision, StopDecided):
             items.append(_stop_item(state, decision, "preempt"))
         apply(state, decision)
+    items = [item._replace(reason=item.reason + _kept(state, item)) if item.kind == "drain" else item for item in items]
     explainer = Explainer(state)
     placed = {item.workload for item in items if item.kind == "place"}
     for wid in queue:
@@ -72,6 +73,14 @@ def plan_report(state: ClusterState) -> PlanReport:
             claim = {m.host: m.gpus for m in state.workloads[wid].claim}
             items.append(Item("hold", wid, None, claim, hold.text, hold.until))
     return PlanReport(order, queue, items)
+
+
+def _kept(state: ClusterState, drained: Item) -> str:
+    """Rule 25: whether a gang keeps its other GPUs."""
+    claim = state.workloads[drained.workload].claim
+    if claim:
+        return f"; {', '.join(m.host for m in claim)} are held for it"
+    return "; nothing is held for it" if len(drained.hosts) > 1 else ""
 
 
 def _stop_item(state: ClusterState, stop: StopDecided, kind: str) -> Item:

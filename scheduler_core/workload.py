@@ -58,6 +58,11 @@ class Workload:
     def allocated(self) -> bool:
         return self.min_runtime_ms > 0
 
+    @property
+    def comes_back(self) -> bool:
+        """Waits again after a preemption, and does not end (rule 14)."""
+        return self.resumable or self.on_preempt is OnPreempt.RESTART
+
 
 class WorkloadPhase(StrEnum):
     """`held` waits for an operator or its owner; `ended` never runs again."""

@@ -11,6 +11,7 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import DrainPlan, DrainRow, drain_plan
+from scheduler_core.gangs import keeps_its_place, may_keep
 from scheduler_core.hosttable import HostEvent, declare_refusal, move, refusal
 from scheduler_core.ids import DrainId, HostName, WorkloadId
 from scheduler_core.observations import (
@@ -51,7 +52,7 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
         TableView(
             f"Drain plan: {count(len(names), 'host')}",
             DRAIN_COLUMNS,
-            tuple(_drain_row(view, row, places) for row in drain.rows),
+            tuple(_drain_row(view, row, places, drain.hosts) for row in drain.rows),
             "no runs there: empty at once",
         ),
         _empty_lines(view, drain) + broken_line(drain.guarantees_broken),
@@ -96,7 +97,18 @@ def drain_id(now: int, host: str) -> DrainId:
     return DrainId(f"d-{host}-{now}")
 
 
-def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int]) -> Row:
+def _gang(view: ClusterView, row: DrainRow, leaving: Sequence[HostName]) -> str:
+    """Rule 25: whether its other GPUs are held for it, as things are now."""
+    run = view.state.runs[row.run]
+    if row.gang_hosts < 2:
+        return ""
+    if not may_keep(view.state, run) or all(host in leaving for host in run.members):
+        return f", gang of {row.gang_hosts} hosts"
+    held = keeps_its_place(view.state, run, leaving)
+    return f", gang of {row.gang_hosts} hosts: its other GPUs are {'' if held else 'not '}held for it"
+
+
+def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int], leaving: Sequence[HostName]) -> Row:
     state = view.state
     w = state.workloads[row.workload].workload
     released = Cell("BLOCKED", "bad")
@@ -105,7 +117,7 @@ def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int
         released = Cell("now", "accent") if now else Cell(day_clock(view.wall(row.released_at), view.wall_ms))
     place = places.get(row.workload)
     then = row.then + (f", about {ordinal(place)}" if place else "")
-    then = row.blocked or then + (f", gang of {row.gang_hosts} hosts" if row.gang_hosts > 1 else "")
+    then = row.blocked or then + _gang(view, row, leaving)
     if row.breaks_guarantee:
         then = f"BREAKS GUARANTEE; {then}"
     cells = (

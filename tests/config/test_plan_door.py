@@ -176,6 +176,19 @@ def test_needs_that_no_host_has_are_a_hold_with_the_reason_and_stop_nobody(tmp_p
     assert not decisions(found, "preempt")
 
 
+@pytest.mark.parametrize(
+    ("spare", "says"),
+    [(3, "gpu1 is drained; gpu3, gpu2 are held for it"), (2, "gpu1 is drained; nothing is held for it")],
+)
+def test_a_drained_gang_says_what_is_held_for_it(tmp_path: Path, spare: int, says: str) -> None:
+    """Rule 25."""
+    hosts = f'  - {{name: gpu1, gpus: 8, state: draining}}\n  - {{name: "gpu[2-{spare}]", gpus: 8}}\n'
+    head = f"{HEAD.partition('hosts:')[0]}hosts:\n{hosts}"
+    gang = "running: {on: {gpu1: 8, gpu2: 8}, for: 2h}"
+    rows = f"  - {{id: gang, budget: vision, gpus: 16, min_runtime: 1h, resumable: true, {gang}}}\n"
+    assert decisions(plan(tmp_path, rows, head=head), "drain")["gang"]["reason"] == says
+
+
 def test_every_error_of_a_snapshot_is_named(tmp_path: Path) -> None:
     text = (
         HEAD

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
-from scheduler_core.decisions import HostLost, HostMoved, Placed, StopCause, StopDecided, WorkloadHeld
+from scheduler_core.decisions import Claimed, HostLost, HostMoved, Placed, StopCause, StopDecided, WorkloadHeld
 from scheduler_core.drain import drain_plan, eta
 from scheduler_core.fleet import HostState, Reach
+from scheduler_core.gangs import keeps_its_place
 from scheduler_core.hosttable import TABLE, HostEvent, move, refusal
 from scheduler_core.ids import DrainId, HostName
 from scheduler_core.observations import (
     AutoDrainProposed,
     BreakerReset,
+    CancelRequested,
     DrainRequested,
     HostDeclared,
     HostSeen,
@@ -25,7 +28,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.units import HOUR, MINUTE
 from scheduler_core.workload import WorkloadPhase
-from tests.core.clusters import OPS, Cluster, budgets, of_kind
+from tests.core.clusters import OPS, PASS, Cluster, budgets, of_kind
 
 H1 = HostName("h1")
 
@@ -77,6 +80,74 @@ def test_an_id_belongs_to_one_drain() -> None:
     c.see(UndrainRequested(H1, OPS))
     c.see(drain("h1", name="d"))
     assert c.host("h1").state is HostState.SERVING and c.engine.state.drains[DrainId("d")].ended == "undrained"
+
+
+def drained_gang(hosts: int = 3, **more: object) -> Cluster:
+    """A gang on h1 and h2, past its minimum, whose host h1 is drained while another owner waits."""
+    c = Cluster(hosts={f"h{n}": 8 for n in range(1, hosts + 1)})
+    c.running("gang", "b", gpus=16, min_runtime=MINUTE, **more)
+    for n in range(3, hosts + 1):
+        c.running(f"short{n}", "b", gpus=8, min_runtime=MINUTE)
+    c.later(HOUR)
+    assert set(c.engine.state.runs[c.run("gang")].members) == {"h1", "h2"}
+    return c
+
+
+def test_a_drained_gang_keeps_its_other_gpus_where_the_rest_finds_a_new_place() -> None:
+    """Rule 25: nobody else gets them while it stops, and it goes on with the same attempt's place in the queue."""
+    c = drained_gang(resumable=True)
+    c.finish("short3")
+    c.later(PASS)
+    assert keeps_its_place(c.engine.state, c.engine.state.runs[c.run("gang")], [H1])
+    step = c.see(drain())
+    (claim,) = of_kind(step, Claimed)
+    assert [m.host for m in claim.members] == ["h3", "h2"] and claim.waits_for == (c.run("gang"),)
+    assert not of_kind(c.submit("rival", "a", gpus=8), Placed)
+    c.finish("gang", 143, signalled=True)
+    placed = of_kind(c.later(PASS), Placed)
+    assert [(p.workload, [m.host for m in p.members]) for p in placed] == [("gang", ["h3", "h2"])]
+
+
+def test_a_drained_gang_without_a_new_place_holds_nothing() -> None:
+    c = drained_gang(resumable=True)
+    assert not keeps_its_place(c.engine.state, c.engine.state.runs[c.run("gang")], [H1])
+    assert not of_kind(c.see(drain()), Claimed)
+    c.finish("gang", 143, signalled=True)
+    assert of_kind(c.submit("rival", "a", gpus=8), Placed) or c.workload("rival").run
+
+
+@pytest.mark.parametrize(
+    ("more", "ends"),
+    [
+        ({}, "it ends as preempted"),
+        ({"resumable": True, "hosts": 2, "gpus_per_host": 8, "min_runtime": 0}, "it has no guarantee"),
+    ],
+)
+def test_nothing_is_held_for_a_gang_that_does_not_come_back_or_never_paid(more: dict[str, Any], ends: str) -> None:
+    c = Cluster(hosts={"h1": 8, "h2": 8, "h3": 8})
+    c.running("gang", "b", **{"gpus": 16, "min_runtime": MINUTE, **more})
+    c.later(HOUR)
+    assert not of_kind(c.see(drain(host_of(c))), Claimed), ends
+
+
+def host_of(c: Cluster) -> str:
+    return next(iter(c.engine.state.runs[c.run("gang")].members))
+
+
+@pytest.mark.parametrize("how", ["cancelled", "failed", "succeeded", "host lost"])
+def test_what_was_held_for_a_drained_gang_is_given_up_when_it_does_not_come_back(how: str) -> None:
+    c = drained_gang(resumable=True)
+    c.finish("short3")
+    c.later(PASS)
+    c.see(drain())
+    assert c.host("h3").claimed
+    if how == "cancelled":
+        c.see(CancelRequested(c.workload("gang").workload.id, OPS))
+    elif how == "host lost":
+        c.see(HostUnreachable(HostName("h3"), "timed out"))
+        c.later(c.policy.lost_after_ms)
+    c.finish("gang", {"failed": 1, "succeeded": 0}.get(how, 143), signalled=how in ("cancelled", "host lost"))
+    assert not c.host("h3").claimed and not c.host("h2").claimed
 
 
 def test_drained_means_known_empty() -> None:

@@ -21,7 +21,7 @@ from scheduler_core.observations import (
     RequeueRequested,
 )
 from scheduler_core.units import HOUR, MINUTE
-from tests.ui.worlds import FakeSource, busy_world
+from tests.ui.worlds import FakeSource, busy_world, wide_world
 
 BY = By("kim", "fan change")
 
@@ -71,6 +71,25 @@ def test_a_drain_at_once_names_the_guarantee_that_it_breaks(source: FakeSource) 
     plan = plan_drain(source.view(), ["gpu003"], "now")
     assert (plan.guarantees_broken, plan.effect[-1]) == (1, "breaks 1 guarantee")
     assert cell(plan, "gpu003/w3~1", "THEN").startswith("BREAKS GUARANTEE; requeue")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "drained", "says"),
+    [
+        (3, ["gpu001"], "its other GPUs are held for it"),
+        (2, ["gpu001"], "its other GPUs are not held for it"),
+        (3, ["gpu001", "gpu002"], "gang of 2 hosts"),
+    ],
+)
+def test_a_drain_says_whether_a_gang_keeps_its_other_gpus(hosts: int, drained: list[str], says: str) -> None:
+    """Rule 25: as the engine does it, where nothing changes until then."""
+    source = wide_world(hosts, 8)
+    source.cluster.running("gang", "a", 16, 10 * MINUTE, resumable=True)
+    source.cluster.later(HOUR)
+    plan = plan_drain(source.view(), drained)
+    assert cell(plan, "gpu001/gang~1", "THEN").endswith(says)
+    source.happen(*plan.observations(BY))
+    assert bool(source.state.workloads[WorkloadId("gang")].claim) is (says == "its other GPUs are held for it")
 
 
 def test_of_a_lost_host_nobody_can_say_when_it_is_empty(source: FakeSource) -> None:
