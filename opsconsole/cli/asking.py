@@ -52,8 +52,14 @@ def queue(args: argparse.Namespace) -> int:
 
 
 def hosts(args: argparse.Namespace) -> int:
+    """Each host, and below the table what is wrong with which."""
     _, view = look(args)
-    return _show(args, hosts_table(view), view)
+    table = hosts_table(view)
+    status = _show(args, table, view)
+    for row in table.rows if not args.json else ():
+        if problems := row.data["problems"]:
+            output().print(Text(f"{row.key}: {'; '.join(problems)}"))
+    return status
 
 
 def budgets(args: argparse.Namespace) -> int:

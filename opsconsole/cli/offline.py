@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from datetime import UTC, datetime
 
-from rich.table import Table
 from rich.text import Text
 
-from opsconsole.cli.tables import output
+from opsconsole.cli.tables import output, print_table
 from opsconsole.config.snapshot import read_snapshot
 from opsconsole.config.units import format_instant
+from opsconsole.presenting.passes import pass_table, standings_table
 from scheduler_core.report import PlanReport, as_json, plan_report
 from scheduler_core.state import ClusterState
 
@@ -28,18 +29,15 @@ def plan(args: argparse.Namespace) -> int:
 
 def _print_plan(report: PlanReport, state: ClusterState) -> None:
     console = output()
-    budgets = Table("BUDGET", "BALANCE", "RANK", title="Budgets by standing", title_justify="left")
-    for row in report.order:
-        depth = len(state.budgets.chains[row.budget]) - 1
-        balance = "no share" if row.balance is None else f"{row.balance:.2f}"
-        budgets.add_row(Text("  " * depth + state.budgets.by_id[row.budget].name), balance, str(row.rank))
-    console.print(budgets)
-    items = Table("WHAT", "WORKLOAD", "FOR", "HOSTS", "WHY", "UNTIL", title="One pass", title_justify="left")
-    for item in report.items:
-        hosts = " ".join(f"{host}:{gpus}" for host, gpus in item.hosts.items())
-        until = "" if item.until is None else format_instant(item.until)
-        items.add_row(item.kind, Text(item.workload), Text(item.for_workload or ""), hosts, Text(item.reason), until)
-    console.print(items)
+    for table in (standings_table(report.order, state), pass_table(report.items, lambda at: _clock(at, state.now))):
+        console.print(Text(table.title, style="bold"))
+        print_table(table, console)
+
+
+def _clock(at_ms: int, now_ms: int) -> str:
+    """As the file has it, in UTC; with the day where it is another."""
+    at, now = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at_ms, now_ms))
+    return at.strftime("%H:%MZ" if at.date() == now.date() else "%b %d %H:%MZ")
 
 
 def completion(args: argparse.Namespace) -> int:

@@ -33,9 +33,9 @@ def mark(view: ClusterView, record: HostRecord) -> Cell:
     """● live, ◐ late, ○ stale, ✖ lost with its reason: never colour alone."""
     facts = view.facts(record.host.name)
     if record.reach in (Reach.UNREACHABLE, Reach.LOST):
-        return Cell(f"✖ {clean(record.unreachable_why or facts.why or record.reach.value, 30)}", "bad")
+        return Cell(f"✖ {clean(record.unreachable_why or facts.why or record.reach.value, 160)}", "bad")
     if record.reach is Reach.NEVER_SEEN:
-        return Cell(f"✖ {clean(facts.why or record.unreachable_why or 'never seen', 30)}", "unknown")
+        return Cell(f"✖ {clean(facts.why or record.unreachable_why or 'never seen', 160)}", "unknown")
     age = facts.age_s
     if age is None:
         return Cell("? no reading", "unknown")
@@ -79,6 +79,9 @@ def health(view: ClusterView, record: HostRecord) -> Cell:
 
 def problems(record: HostRecord, facts: HostFacts) -> list[str]:
     """What is wrong with GPUs of a host, in words."""
+    driver = (facts.probe or {}).get("driver")
+    if isinstance(driver, dict) and "v" not in driver:
+        return [f"there is no driver: {clean(str(driver.get('failed') or driver.get('denied') or 'absent'), 80)}"]
     found = []
     gpus = {gpu.get("slot"): gpu for gpu in (facts.probe or {}).get("gpus", [])}
     for slot in range(record.host.gpus):
