@@ -13,6 +13,7 @@ from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source, is_empty
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.policy import Policy
 from scheduler_core.units import DAY, WEIGHT
 
 FIELDS = (
@@ -31,10 +32,12 @@ MOST_GPUS = 1_000_000
 Level = tuple[Node | None, BudgetId, str, str]  # its nodes, their parent, the path so far, the field
 
 
-def read_budgets(source: Source, node: Node | None, field: str = "budgets") -> BudgetTree:
-    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and
-    moves."""
-    reader = _TreeReader(source)
+def read_budgets(source: Source, node: Node | None, field: str = "budgets", policy: Policy | None = None) -> BudgetTree:
+    """The tree. A budget's id is its path unless the file gives one, which keeps its usage through renames and moves.
+
+    With a policy, a `min_runtime_default` that no submission may use is refused.
+    """
+    reader = _TreeReader(source, policy)
     pending = [(node, ROOT, "", field)]
     while pending:
         pending += reader.level(*pending.pop())
@@ -48,6 +51,7 @@ def read_budgets(source: Source, node: Node | None, field: str = "budgets") -> B
 @dataclass
 class _TreeReader:
     source: Source
+    policy: Policy | None
     budgets: dict[BudgetId, Budget] = dataclass_field(default_factory=dict)
     lines: dict[BudgetId, int] = dataclass_field(default_factory=dict)
     seen: int = 0
@@ -67,11 +71,23 @@ class _TreeReader:
             elif name is not None:
                 names[name] = child.start_mark.line + 1
             budget = _budget(source, entries, place, name or f"?{self.seen}", parent, prefix)
+            self._default_in_bounds(entries.get("min_runtime_default"), f"{place}.min_runtime_default", budget)
             if name is not None:
                 self._keep(budget, child, entries.get("id", child), place)
             if "children" in entries:
                 below.append((entries["children"], budget.id, f"{prefix}{budget.name}/", f"{place}.children"))
         return below
+
+    def _default_in_bounds(self, node: Node | None, field: str, budget: Budget) -> None:
+        """0 is always allowed: unallocated."""
+        default, policy = budget.min_runtime_default_ms, self.policy
+        if node is None or policy is None or not default:
+            return
+        low, high = policy.min_runtime_min_ms, policy.min_runtime_max_ms
+        if not low <= default <= high:
+            bounds = f"{format_span(low)} to {format_span(high)}"
+            what = f"{self.source.text(node, field)} is outside min_runtime_bounds, {bounds}"
+            self.source.fail(node, field, what, "change one of the two")
 
     def _keep(self, budget: Budget, child: Node, at: Node, place: str) -> None:
         """Keeps it, unless another has its id. Below an unknown parent it only counts for its errors."""

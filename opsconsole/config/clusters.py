@@ -11,7 +11,6 @@ from opsconsole.config.knobs import read_policy
 from opsconsole.config.ranges import expand_names
 from opsconsole.config.reach import Folder, SshSettings, jump_host, parse_addresses, parse_jump, parse_user, words
 from opsconsole.config.scalars import suggestion
-from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
@@ -137,20 +136,9 @@ class ClusterReader:
             self.source.fail(owner, f"{prefix}budgets", "is missing", "name at least one budget")
         own = "policy" in entries or shared is None
         policy = read_policy(self.source, entries.get("policy", shared), f"{prefix if own else ''}policy")
-        tree = read_budgets(self.source, entries.get("budgets"), f"{prefix}budgets")
-        self._defaults_in_bounds(entries.get("budgets"), f"{prefix}budgets", tree, policy)
+        tree = read_budgets(self.source, entries.get("budgets"), f"{prefix}budgets", policy)
         hosts = self._hosts(entries.get("hosts"), f"{prefix}hosts", name, (name,))
         return Cluster(name, tuple(hosts), tree, policy)
-
-    def _defaults_in_bounds(self, node: Node | None, place: str, tree: BudgetTree, policy: Policy) -> None:
-        """A default that no submission may use helps nobody. 0 is always allowed: unallocated."""
-        low, high = policy.min_runtime_min_ms, policy.min_runtime_max_ms
-        for b in tree.budgets:
-            default = b.min_runtime_default_ms
-            if default and not low <= default <= high:
-                bounds = f"{format_span(low)} to {format_span(high)}"
-                what = f"min_runtime_default {format_span(default)} of {tree.paths[b.id]} is outside min_runtime_bounds"
-                self.source.fail(node, place, f"{what}, {bounds}", "change one of the two")
 
     # -- hosts -----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ keeps the text that was typed. Aliases are allowed as long as the document, writ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST_DEPTH = 40
 MOST_NODES = 2_000_000
 MOST_GROWTH = 10_000  # nodes that aliases may add
+_BARE_RANGE = re.compile(r"\{.*:\s*([\w.-]+\[[\w,-]*\][\w.,\[\]-]*)\s*[,}]")  # {name: gpu[01-04], …
 _LAYOUT = "\t\n\r\x85\ufeff\u2028\u2029"
 
 
@@ -50,6 +52,8 @@ def _syntax(file: str, content: str, error: yaml.YAMLError) -> Problem:
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not well-formed"
     if near.lstrip().startswith(("%", "@", "`")) or ": %" in near or ": @" in near or ": `" in near:
         return Problem(file, line, "", what, "put the text into quotes", column)
+    if (found := _BARE_RANGE.search(near)) is not None:
+        return Problem(file, line, "", "brackets stand without quotes", f'write "{found[1]}"', column)
     return Problem(file, line, "", what, "check quotes, colons and indentation here", column)
 
 

@@ -88,7 +88,8 @@ def find_inventory(given: str | None, environment: Mapping[str, str] = os.enviro
     for place in (Path("inventory.yaml"), user):
         if os.path.lexists(place):
             return str(place)
-    raise ConfigError([Problem("inventory.yaml", 0, "", f"is neither here nor at {user}", "give it with --inventory")])
+    fix = "write one (docs/inventory.md), or name it with --inventory or $OPSCONSOLE_INVENTORY"
+    raise ConfigError([Problem("inventory.yaml", 0, "", f"is neither in {Path.cwd()} nor at {user}", fix)])
 
 
 def read_inventory(path: str) -> Inventory:

@@ -85,7 +85,7 @@ KNOBS: dict[str, tuple[str, Reader]] = {
     "breaker_gpus_fraction": ("breaker_gpus_ppm", _percent(PPM)),
     "resources": ("resources", _resources),
 }
-LATER = {"half_life": "rule 3's half life", "kind": "other policies"}
+LATER = ("half_life", "kind")  # of rules to come
 
 
 def read_policy(source: Source, node: Node | None, field: str = "policy") -> Policy:
@@ -95,7 +95,7 @@ def read_policy(source: Source, node: Node | None, field: str = "policy") -> Pol
     for name, value in entries.items():
         path = f"{field}.{name}"
         if name in LATER:
-            source.fail(value, path, f"{LATER[name]} are not supported yet", "remove it")
+            source.fail(value, path, "is not supported yet", "remove it")
         elif name == "min_runtime_bounds":
             values |= _bounds(source, value, path)
         else:
@@ -111,12 +111,16 @@ def read_policy(source: Source, node: Node | None, field: str = "policy") -> Pol
 
 def _bounds(source: Source, node: Node, field: str) -> dict[str, int]:
     nodes = source.sequence(node, field)
-    ends = [source.span_ms(end, f"{field}[{i}]", 0, 30 * DAY) for i, end in enumerate(nodes)]
-    known = [end for end in ends if end is not None]
-    if len(known) != len(ends) or not isinstance(node, SequenceNode):
+    read = [source.span_ms(end, f"{field}[{i}]", 0, 30 * DAY) for i, end in enumerate(nodes)]
+    known = [end for end in read if end is not None]
+    if len(known) != len(read) or not isinstance(node, SequenceNode):
         return {}
-    if len(known) != 2 or known[0] > known[1]:
+    if len(known) != 2:
         source.fail(node, field, "expected the least and the most", "write for example [0, 8h]")
+        return {}
+    if known[0] > known[1]:
+        ends = [format_span(end) for end in known]
+        source.fail(node, field, f"{ends[0]} is more than {ends[1]}", f"write [{ends[1]}, {ends[0]}]")
         return {}
     return {"min_runtime_min_ms": known[0], "min_runtime_max_ms": known[1]}
 

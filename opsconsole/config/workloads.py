@@ -20,6 +20,7 @@ from scheduler_core.workload import Launch, OnPreempt, Workload
 MOST_GPUS = 1_000_000
 MOST_PRIORITY = 1_000_000
 NO_LAUNCH = Launch()
+_SIDES = (("hosts", "hosts"), ("gpus_per_host", "GPUs per host"))
 Complain = Callable[[str, str, str], None]  # field, what, fix
 
 
@@ -159,8 +160,8 @@ def _shape(reader: _Reader, gpus: int | None) -> tuple[int | None, int | None]:
     elif per_host is None and hosts is not None:
         per_host = gpus // hosts
     if hosts is None or per_host is None or hosts * per_host != gpus:
-        given = f"{reader.fields.get('hosts', '?')} hosts x {reader.fields.get('gpus_per_host', '?')} GPUs"
-        reader.fail("gpus", f"{given} do not make {gpus}", "let hosts x gpus_per_host equal gpus")
+        given = " x ".join(f"{reader.fields[side]} {word}" for side, word in _SIDES if side in reader.fields)
+        reader.fail("gpus", f"{given} do not make {gpus} GPUs", "let hosts x gpus_per_host equal gpus")
     return hosts, per_host
 
 

@@ -128,6 +128,8 @@ budgets:
         ("", "is empty"),
         ("[" * 5000, "nest"),
         ("hosts: {", "check quotes"),
+        ("hosts:\n  - {name: gpu[01-04], gpus: 8}\n", 'write "gpu[01-04]"'),
+        ("hosts:\n  - {name: g, address: n[1,2].lan, gpus: 8}\n", 'write "n[1,2].lan"'),
     ],
 )
 def test_surprises_of_yaml_are_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -111,7 +111,7 @@ def test_a_wrong_budget_names_the_right_ones(budget: str, said: str) -> None:
     ("fields", "said"),
     [
         ({"gpus": "12"}, "nearest: 8 or 16 GPUs"),
-        ({"gpus": "8", "hosts": "3"}, "do not make 8"),
+        ({"gpus": "8", "hosts": "3"}, "3 hosts do not make 8 GPUs"),
         ({"gpus": "8", "hosts": "2", "gpus_per_host": "3"}, "do not make 8"),
         ({"gpus": "16", "gpus_per_host": "16"}, "no host has 16 GPUs; the largest has 8"),
         ({"gpus": "8", "hosts": "0"}, ""),
