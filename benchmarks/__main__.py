@@ -17,6 +17,7 @@ BENCHMARKS = (
     "store.restart",
     "store.commits",
     "ui.first_frame",
+    "ui.tables",
 )
 
 
