@@ -89,6 +89,7 @@ class DemoCluster:
         self._write_keys(names)
         self._child = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-Wignore::RuntimeWarning",  # asyncssh drops a queue at the end; not on our screen
             "-m",
             "opsconsole.demo.hosts",
             str(self.root),
