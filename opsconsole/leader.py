@@ -35,13 +35,12 @@ ABSENT_MS = 10_000  # a gap in this process's own life after which hosts are ask
 class LeadPlan:
     """What leading would do at once, computed on a copy, whose state is then `state`.
 
-    `live_runs` are those before; `silent` hosts have not answered, `fenced` ones would be powered off.
+    `live_runs` are those before; `fenced` hosts would be powered off.
     """
 
     decisions: tuple[Decision, ...]
     state: ClusterState
     live_runs: int
-    silent: tuple[str, ...]
     fenced: tuple[str, ...] = ()
 
 
@@ -111,7 +110,7 @@ class Leader:
         copy = Engine(from_image(image))
         step = copy.step(self.picture.clock.now(), [self.picture.site.inventory, *self._inbox])
         fenced = tuple(command.host for command in copy.outstanding() if isinstance(command, FenceHost))
-        return LeadPlan(step.decisions, copy.state, len(self.picture.state.runs), self.links.silent(), fenced)
+        return LeadPlan(step.decisions, copy.state, len(self.picture.state.runs), fenced)
 
     # -- ticks -----------------------------------------------------------------------------------------------------
 

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from opsconsole.cli.reloading import led_by, pending
 from opsconsole.cli.wiring import Place
 from opsconsole.leader import LeadPlan
+from opsconsole.presenting.hosts import problems
 from opsconsole.presenting.sentences import sentence
-from opsconsole.presenting.text import count
+from opsconsole.presenting.text import clean, count
+from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.runtime import Runtime
 from opsconsole.site import INVENTORY
 from scheduler_core.decisions import PassDone
+from scheduler_core.fleet import Reach
+from scheduler_core.ids import HostName
 from scheduler_core.state import HostRecord
 
+NAMED = 8  # hosts of one reason
 
-def lead_sentences(plan: LeadPlan) -> list[str]:
-    """Hosts that are not all there, then what would happen."""
-    hosts = len(plan.state.hosts)
-    lines = [f"{hosts - len(plan.silent)} of {count(hosts, 'host')} answered; {count(plan.live_runs, 'live run')}."]
-    silent = [host for host in plan.silent if host not in plan.fenced]
-    if silent:
-        lines.append(f"No answer from {', '.join(silent)}: what runs there is left alone.")
+
+def lead_sentences(plan: LeadPlan, view: ClusterView) -> list[str]:
+    """Hosts that are not all there and why, then what would happen. `view` is of the state before."""
+    hosts = plan.state.hosts
+    away = {name: record for name, record in hosts.items() if record.reach is not Reach.FRESH}
+    answered = f"{len(hosts) - len(away)} of {count(len(hosts), 'host')} can be used"
+    lines = [f"{answered}; {count(plan.live_runs, 'live run')}.", *_away(plan, away)]
     lines += [f"{host} is lost with runs: its fence command powers it off." for host in plan.fenced]
-    lines += [
-        words for host, record in plan.state.hosts.items() if host not in plan.silent and (words := _lacks(record))
-    ]
+    lines += [words for host in hosts if host not in away and (words := _lacks(hosts[host], view.facts(host)))]
     done = [f"At once: {sentence(d)}" for d in plan.decisions if not isinstance(d, PassDone)]
     return lines + (done or ["At once: nothing."])
 
 
-def _lacks(record: HostRecord) -> str:
+def _away(plan: LeadPlan, away: dict[HostName, HostRecord]) -> Iterator[str]:
+    """Hosts that cannot be used, together where they have one reason."""
+    by_why: dict[str, list[HostName]] = {}
+    for name, record in away.items():
+        if name not in plan.fenced:
+            by_why.setdefault(clean(record.unreachable_why).rstrip(".") or "no answer yet", []).append(name)
+    for why, names in by_why.items():
+        runs = any(away[name].runs for name in names)
+        yield f"{_named(names)}: {why}{'; what runs there is left alone' if runs else ''}."
+
+
+def _lacks(record: HostRecord, facts: HostFacts) -> str:
     """GPUs that nothing can be placed on."""
     host, unfit, foreign = record.host, record.unfit.bit_count(), record.foreign.bit_count()
     found = [f"{unfit} of its {count(host.gpus, 'GPU')} cannot be used"] if unfit else []
     found += [f"processes of others are on {foreign}"] if foreign else []
+    found += problems(record, facts)[:1] if unfit else []
     return f"{host.name}: {', '.join(found)}." if found else ""
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def changed_since(place: Place, runtime: Runtime) -> list[str]:

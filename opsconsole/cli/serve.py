@@ -10,7 +10,7 @@ from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.prompting import INTERRUPTED, NotConfirmed, ask_meanwhile, need_answer
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.telling import Teller, tell
-from opsconsole.cli.wiring import Place
+from opsconsole.cli.wiring import Place, view_of
 from opsconsole.errors import OpsConsoleError
 from opsconsole.leader import LeadPlan
 from opsconsole.runtime import Runtime
@@ -66,7 +66,7 @@ async def _lead(args: argparse.Namespace, place: Place, teller: Teller) -> None:
     async def confirm(plan: LeadPlan) -> bool:
         nonlocal shown
         print(f"{place.cluster.name} by {place.file}, store {place.inventory.store_path(place.cluster)}")
-        print(*changed_since(place, runtime), *lead_sentences(plan), sep="\n", flush=True)
+        print(*changed_since(place, runtime), *lead_sentences(plan, view_of(runtime)), sep="\n", flush=True)
         teller.seen, shown = runtime.following.seq, True
         if asks and await ask_meanwhile("Lead this cluster? Type yes: ") != "yes":
             raise NotConfirmed

@@ -90,7 +90,7 @@ class LiveSource:
 
     async def _lead(self, wish: Wish) -> None:
         async def confirm(plan: LeadPlan) -> bool:
-            lines = [*changed_since(self.place, self.runtime), *lead_sentences(plan)]
+            lines = [*changed_since(self.place, self.runtime), *lead_sentences(plan, self.view())]
             agreed = wish.confirm is None or await wish.confirm(lines)
             if agreed and not wish.begun.done():
                 wish.begun.set_result(None)

@@ -81,7 +81,7 @@ def problems(record: HostRecord, facts: HostFacts) -> list[str]:
     """What is wrong with GPUs of a host, in words."""
     driver = (facts.probe or {}).get("driver")
     if isinstance(driver, dict) and "v" not in driver:
-        return [f"there is no driver: {clean(str(driver.get('failed') or driver.get('denied') or 'absent'), 80)}"]
+        return [f"driver: {clean(str(driver.get('failed') or driver.get('denied') or 'absent'), 80)}"]
     found = []
     gpus = {gpu.get("slot"): gpu for gpu in (facts.probe or {}).get("gpus", [])}
     for slot in range(record.host.gpus):

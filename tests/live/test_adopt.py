@@ -15,6 +15,8 @@ async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_conf
             live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
             (host,) = live.json("runs")[0]["hosts"]
         edited(live.cluster.inventory, "/console\n", "/console2\n")
+        plan = live.run("serve", "--dry-run")
+        assert "0 of 2 hosts can be used" in plan and "gpu01, gpu02: other store: it belongs to store" in plan
         with serving(live):
             live.until(lambda: all("it belongs to store" in h["why"] for h in live.json("hosts")), "whose they are")
             _adopt(live, host, wid)

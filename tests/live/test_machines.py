@@ -26,13 +26,14 @@ def second_door(trio: Trio, sshd_factory: SshdFactory, host: Sshd) -> None:
 
 
 @contextmanager
-def led_anew(trio: Trio) -> Iterator[None]:
-    """By a leader that reads the inventory as it is now."""
+def led_anew(trio: Trio) -> Iterator[str]:
+    """By a leader that reads the inventory as it is now. Gives what it would do, as it says before it leads."""
     leader = trio.leaders.pop()
     leader.terminate()
     leader.wait(20)
+    plan = trio.run("serve", "--dry-run")
     trio.leaders.append(trio.serve())
-    yield
+    yield plan
 
 
 def row(trio: Trio, host: str) -> dict[str, Any]:
@@ -59,7 +60,10 @@ def test_a_renamed_machine_keeps_its_work_and_gets_none(trio: Trio) -> None:
     run = trio.wait(lambda: trio.running(wid), "it to start")
     (old,) = run.members
     edited(trio.inventory, f"name: {old},", "name: gpu7,")
-    with led_anew(trio):
+    with led_anew(trio) as plan:
+        assert f"Inventory: host {old}: leaves with 2 GPUs" in plan and "Inventory: host gpu7: " in plan
+        assert f"gpu7: the same machine as {old}" in plan
+        assert f"{old}: it left the inventory; what runs there is left alone" in plan
         trio.until(lambda: f"the same machine as {old}" in row(trio, "gpu7")["why"], "it to be refused")
         assert row(trio, "gpu7")["free"] == 0
     edited(trio.inventory, "name: gpu7,", f"name: {old},")

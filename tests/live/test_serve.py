@@ -22,7 +22,7 @@ def _asks(live: Live) -> None:
     for typed, status in ((CTRL_C, 130), (CTRL_D, 1), ("no\n", 1)):
         with on_terminal(live, "serve") as terminal:
             terminal.until("Lead this cluster? Type yes: ")
-            assert "2 of 2 hosts answered; 0 live runs.\nAt once: nothing.\n" in terminal.said
+            assert "2 of 2 hosts can be used; 0 live runs.\nAt once: nothing.\n" in terminal.said
             assert str(live.inventory) in terminal.said and "main.db" in terminal.said
             terminal.type(typed)
             assert terminal.ended() == status

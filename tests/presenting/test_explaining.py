@@ -85,6 +85,13 @@ def test_foreign_processes_block_a_drain_and_are_named(source: FakeSource) -> No
     assert texts(drains_table(source.view()), "d3")["WHY"].startswith("foreign processes on 2 of its GPUs")
 
 
+def test_without_a_driver_one_cause_is_told(source: FakeSource) -> None:
+    """Not eight GPUs that are missing."""
+    source.probes["gpu003"] = {"driver": {"failed": "Driver/library version mismatch"}, "gpus": []}
+    row = next(row for row in hosts_table(source.view()).rows if row.key == "gpu003")
+    assert row.data["problems"] == ["driver: Driver/library version mismatch"] and row.data["health"] == "fail"
+
+
 # -- freshness -------------------------------------------------------------------------------------------------------
 
 

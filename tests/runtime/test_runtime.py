@@ -344,7 +344,7 @@ async def test_leading_shows_first_and_does_nothing_when_refused(tmp_path: Path)
     before = later.store.last_seq()  # type: ignore[attr-defined]
     with pytest.raises(OpsConsoleError, match="nothing was done"):
         await later.lead("test", no)
-    assert plans[0].live_runs >= 1 and not plans[0].silent
+    assert plans[0].live_runs >= 1 and all(h.reach.value == "fresh" for h in plans[0].state.hosts.values())
     assert later.store.last_seq() == before and not later.store.lease().live  # type: ignore[attr-defined]
     assert not [op for _, op, _ in rig.pool.sent if op in ("start", "stop")]
 
