@@ -1,20 +1,21 @@
-"""What hosts report, applied (rules 26, 27). Silence is never an answer."""
+"""What hosts report and what is said of them, applied (rules 26, 27). Silence is never an answer."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler_core.apply_requests import drop_broken_claims, end_drain
+from scheduler_core.apply_requests import drop_broken_claims, end_drain, move_host
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
 from scheduler_core.contract import gang_breaks_at
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.fleet import Host, HostState, Reach
-from scheduler_core.hosttable import ReachEvent, reach_after, require_reach
+from scheduler_core.hosttable import HostEvent, ReachEvent, reach_after, require_reach
 from scheduler_core.ids import ROOT, BudgetId, HostName, RunId
 from scheduler_core.observations import (
     AutoDrainProposed,
     By,
+    HostDeclared,
     HostFenced,
     HostSeen,
     HostStale,
@@ -176,6 +177,17 @@ def fenced(state: ClusterState, event: HostFenced) -> None:
     record = state.hosts.get(event.host)
     if record is not None and record.reach is Reach.LOST and event.command == record.fence_id:
         bury_all(state, record, "the host was powered off")
+
+
+def declared(state: ClusterState, event: HostDeclared) -> None:
+    """An operator's word: dead hosts give their GPUs back (rule 27); an empty one counts as drained (rule 26)."""
+    record = state.hosts.get(event.host)
+    if record is None:
+        return
+    if event.what == "dead":
+        bury_all(state, record, f"declared dead by {event.by.actor}")
+    elif not record.runs and move_host(state, event.host, HostEvent.EMPTIED, event.by):
+        end_drain(state, record, "drained")
 
 
 def proposed(state: ClusterState, event: AutoDrainProposed) -> None:

@@ -23,7 +23,6 @@ from scheduler_core.observations import (
     DrainRequested,
     HoldRequested,
     HostAdvanced,
-    HostDeclared,
     ReleaseRequested,
     RequeueRequested,
     UndrainRequested,
@@ -103,7 +102,7 @@ def move_workload(state: ClusterState, event: WorkloadMoved) -> None:
 
 
 def cordon(state: ClusterState, event: CordonRequested) -> None:
-    _move_host(state, event.host, HostEvent.CORDON, event.by)
+    move_host(state, event.host, HostEvent.CORDON, event.by)
 
 
 def drain(state: ClusterState, event: DrainRequested) -> None:
@@ -119,7 +118,7 @@ def drain(state: ClusterState, event: DrainRequested) -> None:
         known.mode, known.deadline_at, known.by = event.mode, event.deadline_at, event.by
     elif state.knows_drain(event.drain):
         return
-    elif _move_host(state, event.host, HostEvent.DRAIN, event.by):
+    elif move_host(state, event.host, HostEvent.DRAIN, event.by):
         begin_drain(state, record, event)
     if event.deadline_at is not None and record.drain is not None:
         state.index.wake_at(event.deadline_at, "drain", record.drain)
@@ -134,7 +133,7 @@ def begin_drain(state: ClusterState, record: HostRecord, event: DrainRequested, 
 
 def undrain(state: ClusterState, event: UndrainRequested) -> None:
     """Runs that already stop go on stopping."""
-    if _move_host(state, event.host, HostEvent.UNDRAIN, event.by):
+    if move_host(state, event.host, HostEvent.UNDRAIN, event.by):
         end_drain(state, state.hosts[event.host], "undrained")
         state.failures = [f for f in state.failures if f.host != event.host]  # an operator's word (rule 28)
 
@@ -152,20 +151,7 @@ ADVANCES = {"repairing": HostEvent.REPAIR, "verifying": HostEvent.VERIFY, "verif
 
 
 def advance(state: ClusterState, event: HostAdvanced) -> None:
-    _move_host(state, event.host, ADVANCES[event.to], event.by)
-
-
-def declared(state: ClusterState, event: HostDeclared) -> None:
-    """An operator's word: dead hosts give their GPUs back (rule 27); an empty one counts as drained (rule 26)."""
-    from scheduler_core.apply_hosts import bury_all  # the one place that both ways of dying share
-
-    record = state.hosts.get(event.host)
-    if record is None:
-        return
-    if event.what == "dead":
-        bury_all(state, record, f"declared dead by {event.by.actor}")
-    elif not record.runs and _move_host(state, event.host, HostEvent.EMPTIED, event.by):
-        end_drain(state, record, "drained")
+    move_host(state, event.host, ADVANCES[event.to], event.by)
 
 
 def breaker_reset(state: ClusterState, event: BreakerReset) -> None:
@@ -177,7 +163,7 @@ def breaker_reset(state: ClusterState, event: BreakerReset) -> None:
     state.dirty = True
 
 
-def _move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> bool:
+def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> bool:
     """One step in rule 24's table; False where the table refuses it."""
     record = state.hosts.get(name)
     to = move(record.state, event) if record is not None else None

@@ -22,7 +22,7 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     o.DrainRequested: apply_requests.drain,
     o.UndrainRequested: apply_requests.undrain,
     o.HostAdvanced: apply_requests.advance,
-    o.HostDeclared: apply_requests.declared,
+    o.HostDeclared: apply_hosts.declared,
     o.ReloadRequested: apply_hosts.reload_requested,
     o.BreakerReset: apply_requests.breaker_reset,
     o.HostSeen: apply_hosts.seen,
