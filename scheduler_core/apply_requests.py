@@ -1,5 +1,4 @@
-"""What people ask for, applied. A request that makes no sense any more changes nothing: the row may have moved
-meanwhile."""
+"""What people ask for, applied. One that makes no sense any more changes nothing: the row may have moved."""
 
 from __future__ import annotations
 

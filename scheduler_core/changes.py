@@ -1,5 +1,4 @@
-"""The primitive changes of a ClusterState: each keeps records, ledgers and index together. Only `lifecycle.apply`
-calls them."""
+"""The primitive changes of a ClusterState: each keeps records, ledgers and index together. Only `apply` calls them."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ class StartMember:
 
 @dataclass(frozen=True, slots=True)
 class StopMember:
-    """Stop this member by rule 13. `min_ran_ms`: the host refuses earlier (the contract's second guard); 0
-    overrides."""
+    """Stop this member by rule 13. `min_ran_ms`: the host refuses earlier (the contract's second guard); 0: never."""
 
     id: CommandId
     run: RunId

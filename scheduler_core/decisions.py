@@ -1,5 +1,4 @@
-"""What the engine decides, with reasons. Each decision is journalled and, applied in order, gives the same state
-again."""
+"""What the engine decides, with reasons. Journalled, and applied in order, decisions give the same state again."""
 
 from __future__ import annotations
 
@@ -86,8 +85,7 @@ class StopDecided:
 
 @dataclass(frozen=True, slots=True)
 class HostMoved:
-    """The machine moves a host in rule 24's table: drained when known empty, suspect, cordoned by the breaker's
-    leave."""
+    """The machine moves a host in rule 24's table: drained when known empty; suspect or cordoned within the breaker."""
 
     host: HostName
     to: HostState

@@ -1,11 +1,9 @@
 """The engine: observations in, decisions and commands out. Pure, synchronous, deterministic.
 
-Theory of operation. A tick applies what was observed, then lets time act, then plans. Every decision is applied
-through the same
-`apply` as observations are, so the journal of both, folded in order, gives the same state without deciding again.
-Commands
-follow from decisions; one without an outcome is not sent again blindly: `outstanding` names it, and the shell
-looks at the host first.
+Theory of operation. A tick applies what was observed, then lets time act, then plans. Every decision is applied through
+the same `apply` as observations are, so the journal of both, folded in order, gives the same state without deciding
+again. Commands follow from decisions; one without an outcome is not sent again blindly: `outstanding` names it, and the
+shell looks at the host first.
 """
 
 from __future__ import annotations
@@ -45,8 +43,7 @@ class Engine:
         self.state = state or ClusterState()
 
     def step(self, now: int, observations: Sequence[Observation] = ()) -> Step:
-        """One tick at `now` (ms). An instant before the last one counts as the last one: time does not run
-        backwards."""
+        """One tick at `now` (ms). Time does not run backwards: an instant before the last one counts as the last."""
         state = self.state
         self._observe(now, observations)
         decisions: list[Decision] = []
@@ -181,8 +178,7 @@ class Engine:
             yield FenceHost(host.fence_id, host.host.name)
 
     def outstanding(self, host: HostName | None = None) -> tuple[Command, ...]:
-        """Every command without an outcome, with the ids of its first issue. Look at the host before sending one
-        again."""
+        """Every command without an outcome, under the id of its first issue. Look at the host before sending again."""
         found: list[Command] = []
         for run in self.state.runs.values():
             if host is None or host in run.members:

@@ -114,8 +114,7 @@ class Explainer:
         return run.budget in weaker
 
     def _fits_from(self, w: Workload, counts: Callable[[Run], bool]) -> int | None:
-        """The earliest instant at which enough hosts have room, if the runs that count leave at their protection's
-        end."""
+        """The earliest instant at which enough hosts have room, if runs that count leave when protection ends."""
         for shape in shapes(w, sizes_for(self.state, w)):
             ends = sorted(e for r in self._hosts(w, shape) if (e := self._room_from(r, shape.gpus, counts)) is not None)
             if len(ends) >= shape.hosts:

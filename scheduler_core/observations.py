@@ -161,11 +161,10 @@ class BreakerReset:
 class HostSeen:
     """The host answers. Sent when it begins to answer and whenever one of these values changes.
 
-    `gpu_ids`: UUID by slot, "" where there is none. `foreign`: slots with a process that is not ours. `unfit`:
-    slots that are
-    missing, failed, or hold more memory than `free_memory_mib` without any run. `empty`: the host itself reports
-    no workload process and no foreign process on its GPUs. A new `boot_id` proves that whatever ran before is dead.
-    `machine`: the id of what the name stands for now, "" where it is not known.
+    `gpu_ids`: UUID by slot, "" where there is none. `foreign`: slots with a process that is not ours. `unfit`: slots
+    that are missing, failed, or hold more memory than `free_memory_mib` without any run. `empty`: the host itself
+    reports no workload process and no foreign process on its GPUs. A new `boot_id` proves that whatever ran before is
+    dead. `machine`: the id of what the name stands for now, "" where it is not known.
     """
 
     host: HostName
@@ -227,7 +226,8 @@ class MemberStarted:
 class MemberExited:
     """The main process ended by itself or after a stop (`signalled`). The GPUs are not free yet.
 
-    Exactly one of `exit_code` and `signal` is given, or neither where nobody knows.
+    Exactly one of `exit_code` and `signal` is given, or neither where nobody knows. `why`: the host's own words, where
+    the program did not even start.
     """
 
     run: RunId
@@ -235,6 +235,7 @@ class MemberExited:
     exit_code: int | None = None
     signal: str | None = None  # its name, SIGKILL
     signalled: bool = False
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Ledgers (rules 2 to 4): exact integrals of GPUs held, per budget, over a sliding window.
 
-Amounts are GPU-thousandths x milliseconds, integers throughout. A ledger is a step function of the rate of use
-with its running
-integral, so that usage in any window is a difference of two integrals: nothing is decayed, sampled or rounded.
+Amounts are GPU-thousandths x milliseconds, integers throughout. A ledger is a step function of the rate of use with its
+running integral, so that usage in any window is a difference of two integrals: nothing is decayed, sampled or rounded.
 """
 
 from __future__ import annotations
@@ -105,8 +104,7 @@ class Ledgers:
         return step.within(now, lookback) if step is not None else 0
 
     def in_service(self, now: int, lookback: int) -> int:
-        """GPU time in service in the window. Time before the first service counts as served by today's GPUs (rule
-        4)."""
+        """GPU time in service in the window. Time before the first service counts with today's GPUs (rule 4)."""
         service = self.service
         if service.seeded or not service.times:
             return service.within(now, lookback)
