@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 from opsconsole.following import Follower
-from opsconsole.sensing import text_of
+from opsconsole.readings import text_of
 from scheduler_core.breaker import host_moves
 from scheduler_core.commands import Command, FenceHost
 from scheduler_core.ids import HostName

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from opsconsole.clock import BootClock
 from opsconsole.errors import StoreError
 from opsconsole.ports import ClusterStore, JournalEvent, Leadership
-from opsconsole.sensing import HostReading
+from opsconsole.readings import HostReading
 from opsconsole.site import Site
 from scheduler_core.state import ClusterState
 

@@ -2,102 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from opsconsole.facts import host_seen, run_facts
 from opsconsole.machines import Machines
+from opsconsole.readings import Delay, HostReading, dicts, probe_said, text_of
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,
     HostStale,
     HostUnreachable,
-    MemberExited,
-    MemberNeverStarted,
-    MemberReleased,
-    MemberStarted,
     Observation,
 )
 from scheduler_core.state import ClusterState
 
 STALE_INTERVALS = 5
-DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
 MIB = 1 << 20
-FINAL = ("released", "never_started")
-KERNEL_LINES = 50
-LONGEST_TEXT = 500
-
-
-@dataclass
-class Delay:
-    """How long lines of one link wait on their way, in seconds: our clock less the host's, above the least so far."""
-
-    least_s: float = math.inf
-    at: float = 0.0
-
-    def of(self, uptime_s: Any, now: float) -> float:
-        """0 where the host does not tell when it wrote the line."""
-        if not _is_number(uptime_s):
-            return 0.0
-        apart_s: float = now - uptime_s
-        self.least_s, self.at = min(apart_s, self.least_s + DRIFT * (now - self.at)), now
-        return apart_s - self.least_s
-
-
-class MemorySaid(msgspec.Struct):
-    memory_used_bytes: Any = None
-
-
-class GpuSaid(msgspec.Struct):
-    """What rule 26 asks of a GPU, each a READING of the protocol; all else of a probe is for people."""
-
-    slot: Any = None
-    uuid: Any = None
-    processes: Any = None
-    readings: MemorySaid = msgspec.field(default_factory=MemorySaid)
-
-
-class ProbeSaid(msgspec.Struct):
-    boot_id: Any = None
-    uptime_s: Any = None
-    gpus: list[GpuSaid] = []
-
-
-_said = msgspec.json.Decoder(ProbeSaid).decode
-_whole = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-@dataclass
-class HostReading:
-    """The newest that a host has said. `probe_at`: `time.monotonic()` when the host read it; None: nothing yet."""
-
-    boot_id: str = ""
-    body: bytes = b""  # the probe as it was sent; empty: none yet
-    gpus: list[GpuSaid] = field(default_factory=list)
-    probe_at: float | None = None
-    wall_ms: int = 0
-    runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
-    told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
-    kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
-    delay: Delay = field(default_factory=Delay)
-    seen: HostSeen | None = None  # the last one sent, while it is true
-    stale: bool = False
-    machine: str = ""  # its id, empty while it is not known
-    refused: str = ""  # why what answers does not count as this host
-    untold: list[Observation] | None = None  # of its runs, while nobody knows whether it is the machine that has them
-    _decoded: tuple[bytes, dict[str, Any] | None] = (b"", None)
-
-    @property
-    def probe(self) -> dict[str, Any] | None:
-        """The whole probe, decoded when somebody looks: hundreds come per second."""
-        if self._decoded[0] is not self.body:
-            self._decoded = self.body, _whole(self.body)
-        return self._decoded[1]
 
 
 @dataclass
@@ -129,7 +53,7 @@ class Sensing:
         reading.delay.of(hello.get("uptime_s"), time.monotonic())
         reading.runs.clear()
         reading.told.clear()
-        facts = [fact for run in _dicts(hello.get("runs")) for fact in self.run(host, run)]
+        facts = [fact for run in dicts(hello.get("runs")) for fact in self.run(host, run)]
         if self.machines.doubtful(HostName(host), reading.machine, reading.boot_id):
             reading.untold = facts
         else:
@@ -182,14 +106,14 @@ class Sensing:
             facts = self.run(host, fields["run"])
             self.emit([*facts, *self._seen(host)])
         elif event == "kernel":
-            self.readings[host].kernel.extend(_dicts(fields.get("lines")))
+            self.readings[host].kernel.extend(dicts(fields.get("lines")))
 
     def probe(self, host: str, body: bytes) -> None:
         """A reading is as old as it waited on its way: one that comes too late is kept, and nothing follows from it.
 
         Raises ValidationError, and changes nothing, where it has not a probe's shape.
         """
-        said, reading, now = _said(body), self.readings[host], time.monotonic()
+        said, reading, now = probe_said(body), self.readings[host], time.monotonic()
         age_s = reading.delay.of(said.uptime_s, now)
         reading.body, reading.gpus, reading.probe_at, reading.stale = body, said.gpus, now - age_s, self._too_old(age_s)
         reading.wall_ms = time.time_ns() // 1_000_000 - int(age_s * 1000)
@@ -259,98 +183,6 @@ class Sensing:
         return [*untold, seen]
 
 
-def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Observation]:
-    """`unknown` says nothing while its processes may live. When they are known gone, nobody knows how it ended."""
-    phase = run.get("phase")
-    if phase == "never_started":
-        yield MemberNeverStarted(token, host, text_of(run.get("error")) or "it did not start")
-        return
-    gone_unknown = phase == "unknown" and run.get("processes_gone") is True
-    released_ago_ms = span_ms(run.get("released_ago_s"))
-    if phase in ("running", "stopping", "exited", "released", "unknown"):
-        yield MemberStarted(token, host, span_ms(run.get("ran_s")) + released_ago_ms)
-    if phase in ("exited", "released") or gone_unknown:
-        code, signal = _ending(run.get("exit"))
-        yield MemberExited(token, host, code, signal, run.get("signalled") is True)
-    if phase == "released" or gone_unknown:
-        yield MemberReleased(token, host, released_ago_ms)
-
-
-def _ending(ending: Any) -> tuple[int | None, str | None]:
-    """Exit code and signal; neither where nobody knows, or where the host speaks in riddles."""
-    fields = ending if isinstance(ending, dict) else {}
-    code, signal = fields.get("code"), fields.get("signal")
-    return code if type(code) is int else None, text_of(signal) if isinstance(signal, str) else None
-
-
-def span_ms(seconds: Any) -> int:
-    """0 where the host cannot tell: protection, and what is no longer charged, then count from now, never earlier."""
-    return max(0, int(seconds * 1000)) if _is_number(seconds) else 0
-
-
-def _is_number(said: Any) -> bool:
-    return isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
-
-
-def text_of(said: Any) -> str:
-    """Foreign text as data: no control characters, of bounded length."""
-    text = str(said or "")[:LONGEST_TEXT]
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-
-
-def _dicts(items: Any) -> list[dict[str, Any]]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
 def _kind(fact: Observation) -> tuple[str, str]:
     """A run's fact is told once over a link, whatever its figures say by then."""
     return type(fact).__name__, getattr(fact, "run", "")
-
-
-def value(reading: Any) -> Any:
-    """The value of a READING, None in its three other states."""
-    return reading.get("v") if isinstance(reading, dict) else None
-
-
-def lives(run: dict[str, Any]) -> bool:
-    """Something of it may still be there."""
-    return run.get("phase") not in FINAL and run.get("processes_gone") is not True
-
-
-def host_seen(
-    host: HostName, reading: HostReading, expected: int, free_bytes: int, mine: Collection[str] | None = None
-) -> HostSeen:
-    """Unknown is not zero: a slot whose processes or memory cannot be read is unfit, not free.
-
-    `mine`: tokens of the engine's runs (default: all that the host lists). A run that it does not have, of another
-    store or of a journal that was lost, keeps its GPUs: they count as foreign.
-    """
-    tokens = reading.runs.keys() if mine is None else mine
-    strange = [run for token, run in reading.runs.items() if token not in tokens and lives(run)]
-    taken = {uuid for run in strange for uuid in run.get("gpus") or ()}
-    ids, foreign, unfit = [""] * expected, 0, (1 << expected) - 1
-    for gpu in reading.gpus:
-        slot = gpu.slot
-        if type(slot) is int and 0 <= slot < expected:
-            ids[slot] = text_of(value(gpu.uuid))
-            strangers, fit = judge(gpu, tokens, free_bytes)
-            foreign |= (strangers or ids[slot] in taken) << slot
-            unfit &= ~((fit and bool(ids[slot])) << slot)
-    alive = any(map(lives, reading.runs.values()))
-    told = bool(reading.gpus) or not expected
-    readable = told and all(isinstance(value(gpu.processes), list) for gpu in reading.gpus)
-    empty = not alive and not foreign and readable
-    return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, empty, reading.machine)
-
-
-def judge(gpu: GpuSaid, tokens: Collection[str], free_bytes: int) -> tuple[bool, bool]:
-    """Of one GPU: is a process of strangers on it, and may it be used at all?"""
-    processes = value(gpu.processes)
-    if not isinstance(processes, list):
-        return False, False
-    listed = _dicts(processes)
-    ours = any(p.get("run") in tokens for p in listed)
-    strangers = any(p.get("run") not in tokens and not p.get("system") for p in listed)
-    used = value(gpu.readings.memory_used_bytes)
-    full = not isinstance(used, int | float) or used >= free_bytes
-    return strangers, ours or strangers or not full

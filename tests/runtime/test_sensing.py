@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from opsconsole.machines import Machines
-from opsconsole.sensing import HostReading, Sensing
+from opsconsole.readings import HostReading
+from opsconsole.sensing import Sensing
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostSeen, HostStale, MemberExited, MemberReleased, MemberStarted, Observation
 from tests.core.clusters import Cluster

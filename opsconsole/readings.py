@@ -1,0 +1,102 @@
+"""The newest that each host has said: foreign data, kept as it came and looked at with care."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from scheduler_core.observations import HostSeen, Observation
+
+DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
+KERNEL_LINES = 50
+LONGEST_TEXT = 500
+
+
+@dataclass
+class Delay:
+    """How long lines of one link wait on their way, in seconds: our clock less the host's, above the least so far."""
+
+    least_s: float = math.inf
+    at: float = 0.0
+
+    def of(self, uptime_s: Any, now: float) -> float:
+        """0 where the host does not tell when it wrote the line."""
+        if not is_number(uptime_s):
+            return 0.0
+        apart_s: float = now - uptime_s
+        self.least_s, self.at = min(apart_s, self.least_s + DRIFT * (now - self.at)), now
+        return apart_s - self.least_s
+
+
+class MemorySaid(msgspec.Struct):
+    memory_used_bytes: Any = None
+
+
+class GpuSaid(msgspec.Struct):
+    """What rule 26 asks of a GPU, each a READING of the protocol; all else of a probe is for people."""
+
+    slot: Any = None
+    uuid: Any = None
+    processes: Any = None
+    readings: MemorySaid = msgspec.field(default_factory=MemorySaid)
+
+
+class ProbeSaid(msgspec.Struct):
+    boot_id: Any = None
+    uptime_s: Any = None
+    gpus: list[GpuSaid] = []
+
+
+probe_said = msgspec.json.Decoder(ProbeSaid).decode
+_whole = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass
+class HostReading:
+    """The newest that a host has said. `probe_at`: `time.monotonic()` when the host read it; None: nothing yet."""
+
+    boot_id: str = ""
+    body: bytes = b""  # the probe as it was sent; empty: none yet
+    gpus: list[GpuSaid] = field(default_factory=list)
+    probe_at: float | None = None
+    wall_ms: int = 0
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
+    told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
+    kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
+    delay: Delay = field(default_factory=Delay)
+    seen: HostSeen | None = None  # the last one sent, while it is true
+    stale: bool = False
+    machine: str = ""  # its id, empty while it is not known
+    refused: str = ""  # why what answers does not count as this host
+    untold: list[Observation] | None = None  # of its runs, while nobody knows whether it is the machine that has them
+    _decoded: tuple[bytes, dict[str, Any] | None] = (b"", None)
+
+    @property
+    def probe(self) -> dict[str, Any] | None:
+        """The whole probe, decoded when somebody looks: hundreds come per second."""
+        if self._decoded[0] is not self.body:
+            self._decoded = self.body, _whole(self.body)
+        return self._decoded[1]
+
+
+def is_number(said: Any) -> bool:
+    return isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
+
+
+def text_of(said: Any) -> str:
+    """Foreign text as data: no control characters, of bounded length."""
+    text = str(said or "")[:LONGEST_TEXT]
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def dicts(items: Any) -> list[dict[str, Any]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def value(reading: Any) -> Any:
+    """The value of a READING, None in its three other states."""
+    return reading.get("v") if isinstance(reading, dict) else None
