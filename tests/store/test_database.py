@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import pytest
 from opsconsole.errors import StoreError, StoreUnavailable
 from opsconsole.store import database
 from opsconsole.store.store import Store
+from tests.disks import fill_up
 from tests.store.filling import commit_all, filled, scenario_of
 
 
@@ -69,28 +67,13 @@ def test_a_store_of_nobody_is_not_made_by_looking(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real file system of 2 MiB."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(path)]
-    if subprocess.run(words, capture_output=True).returncode:
-        pytest.skip("mounting a tmpfs needs root")
-    yield path
-    subprocess.run(["umount", "-l", str(path)], check=True)
-
-
 def test_a_full_disk_loses_nothing_and_is_over_when_there_is_room(small_disk: Path) -> None:
     store = Store(small_disk / "a.db")
     epoch = store.acquire("serve")
     assert epoch == 1
     scenario = scenario_of(40)
     commit_all(store, epoch, scenario)
-    ballast = small_disk / "ballast"
-    with ballast.open("wb", buffering=0) as out, pytest.raises(OSError):
-        while True:
-            out.write(b"x" * 1024)
+    ballast = fill_up(small_disk)
     count, more = len(scenario.ticks), scenario_of(400, seed=8)
     acknowledged = before = store.last_seq()
     with pytest.raises(StoreUnavailable, match="cannot be written") as refused:
@@ -108,11 +91,10 @@ def test_a_full_disk_loses_nothing_and_is_over_when_there_is_room(small_disk: Pa
 
 
 def test_making_a_store_on_a_full_disk_leaves_nothing_half_made(small_disk: Path) -> None:
-    with contextlib.suppress(OSError):
-        (small_disk / "ballast").write_bytes(b"x" * (2 << 20))
+    ballast = fill_up(small_disk)
     with pytest.raises(StoreUnavailable):
         Store(small_disk / "a.db")
-    (small_disk / "ballast").unlink()
+    ballast.unlink()
     assert Store(small_disk / "a.db").acquire("serve") == 1
 
 
