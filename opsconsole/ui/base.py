@@ -172,7 +172,9 @@ class ConsoleBase(App[int]):
                 self.screen.update_from(view)
 
     def draw_lines(self) -> None:
-        """Header, alerts, status and footer: they cost nothing and are always true."""
+        """Header, alerts, tabs, status and footer: they cost nothing and are always true."""
+        if not self.query("#footer"):
+            return  # the screen comes or goes
         alerts = alert_cells(self)
         self.query_one("#alerts", Line).display = bool(alerts)
         self.query_one("#alerts", Line).show(alerts)
@@ -234,9 +236,8 @@ class ConsoleBase(App[int]):
 
     @property
     def table(self) -> Table | None:
-        """The table that keys go to; None in a pane that is none."""
-        pane = self.query_one(f"#{self.pane}")
-        return pane if isinstance(pane, Table) else None
+        """The table that keys go to; None in a pane that is none, and while the screen comes or goes."""
+        return next(iter(self.query(f"#{self.pane}").results(Table)), None)
 
     def show_pane(self, name: str) -> None:
         self._panes[self.page] = name
@@ -255,7 +256,8 @@ class ConsoleBase(App[int]):
 
     def _lay_panes(self) -> None:
         """One at a time where there is no room for more, or where one is zoomed."""
-        single = len(PAGES[self.page].panes) > 1 and (self.zoomed or self.size.width < NARROW)
+        narrow = self.screen_stack[0].has_class("-narrow")
+        single = len(PAGES[self.page].panes) > 1 and (self.zoomed or narrow)
         self.query_one("#pages").set_class(single, "-single")
         self.query_one("#tabs").display = single
 

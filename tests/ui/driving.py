@@ -58,6 +58,25 @@ async def fill_plan(app: OpsConsoleApp, pilot: Pilot[int], reason: str = "becaus
     return screen
 
 
+async def open_plan(app: OpsConsoleApp, pilot: Pilot[int], page: str, row: str, key: str) -> None:
+    """To a page, onto a row, and the key of an action."""
+    await pilot.press(page)
+    assert app.table is not None and app.table.move_to_key(row), f"{row} is not on page {page}"
+    await pilot.press(key)
+
+
+async def filled_plan(app: OpsConsoleApp, pilot: Pilot[int], page: str, row: str, key: str) -> PlanScreen:
+    """Open, with a reason, and ready to be carried out."""
+    await open_plan(app, pilot, page, row, key)
+    return await fill_plan(app, pilot)
+
+
+async def commit(pilot: Pilot[int]) -> None:
+    """Enter on the button that has the focus."""
+    await pilot.press("enter")
+    await pilot.pause()
+
+
 async def command(pilot: Pilot[int], line: str) -> None:
     """Types a command as a person would."""
     await pilot.press("colon")

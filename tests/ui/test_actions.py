@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from opsconsole.ui.actions import ACTIONS, clashes, remapped
 from opsconsole.ui.screens.plan import PlanScreen
@@ -18,7 +18,8 @@ from scheduler_core.observations import (
     RequeueRequested,
     UndrainRequested,
 )
-from tests.ui.driving import command, console, fill_plan, plan_notes, seen, status
+from scheduler_core.units import HOUR
+from tests.ui.driving import command, commit, console, fill_plan, filled_plan, open_plan, plan_notes, seen, status
 from tests.ui.worlds import FakeSource, busy_world
 
 OTHER = By("lee", "was faster")
@@ -41,8 +42,7 @@ async def test_no_single_key_changes_anything_and_enter_on_a_fresh_dialog_cancel
     source = busy_world()
     async with console(source) as (app, pilot):
         await pilot.press("2", key)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == []
         assert not isinstance(app.screen, PlanScreen)
 
@@ -52,8 +52,7 @@ async def test_a_drain_is_requested_then_followed_to_its_end() -> None:
     async with console(source) as (app, pilot):
         await pilot.press("2", "j", "j", "D")
         await fill_plan(app, pilot, "fan")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         (asked,) = source.asked
         assert isinstance(asked, DrainRequested)
         assert (asked.host, asked.mode, asked.by) == ("gpu003", "contract", By("kim", "fan"))
@@ -71,15 +70,10 @@ async def test_a_drain_is_requested_then_followed_to_its_end() -> None:
 async def test_each_action_asks_for_what_it_names(page: str, key: str, kind: type) -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press(page)
-        table = app.table
-        assert table is not None
-        table.move_to_key("gpu001" if key == "U" else "gpu003" if page == "2" else "w9")
-        await pilot.press(key)
-        screen = await fill_plan(app, pilot)
+        row = "gpu001" if key == "U" else "gpu003" if page == "2" else "w9"
+        screen = await filled_plan(app, pilot, page, row, key)
         named = screen.plan.targets
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert [type(o) for o in source.asked] == [kind]
         assert getattr(source.asked[0], "host", None) == named[0] or source.asked[0].workload == named[0]  # type: ignore[union-attr]
 
@@ -92,8 +86,7 @@ async def test_requeue_of_a_run_from_the_lower_pane() -> None:
         app.table.move_to_key("w5~1")
         await pilot.press("R")
         await fill_plan(app, pilot)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [RequeueRequested(WorkloadId("w5"), By("kim", "because"), False)]
 
 
@@ -109,41 +102,28 @@ async def test_rows_that_move_between_key_and_commit_do_not_change_the_target() 
         source.changed()
         app.redraw()
         await fill_plan(app, pilot)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert [o.host for o in source.asked if isinstance(o, DrainRequested)] == ["gpu003"]
 
 
 async def test_a_run_that_ends_meanwhile_brings_the_dialog_back_with_what_changed() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press("2")
-        assert app.table is not None
-        app.table.move_to_key("gpu003")
-        await pilot.press("D")
-        await fill_plan(app, pilot)
+        await filled_plan(app, pilot, "2", "gpu003", "D")
         source.cluster.finish("w3")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == []
         assert "w3~1: is gone" in plan_notes(app)
-        await pilot.pause(0.3)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert len(source.asked) == 1, "read again, it may be carried out"
 
 
 async def test_a_host_that_is_lost_meanwhile_is_said_before_anything_is_sent() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press("2")
-        assert app.table is not None
-        app.table.move_to_key("gpu003")
-        await pilot.press("D")
-        await fill_plan(app, pilot)
+        await filled_plan(app, pilot, "2", "gpu003", "D")
         source.cluster.later(1000, HostUnreachable(HostName("gpu003"), "timed out"))
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == []
         assert "unreachable" in plan_notes(app)
 
@@ -151,14 +131,9 @@ async def test_a_host_that_is_lost_meanwhile_is_said_before_anything_is_sent() -
 async def test_another_operator_was_faster() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press("2")
-        assert app.table is not None
-        app.table.move_to_key("gpu003")
-        await pilot.press("C")
-        await fill_plan(app, pilot)
+        await filled_plan(app, pilot, "2", "gpu003", "C")
         source.happen(CordonRequested(HostName("gpu003"), OTHER))
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == []
         assert "nothing starts there anyway" in plan_notes(app)
 
@@ -166,24 +141,15 @@ async def test_another_operator_was_faster() -> None:
 async def test_facts_older_than_two_intervals_do_not_commit() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press("2")
-        assert app.table is not None
-        app.table.move_to_key("gpu003")
-        await pilot.press("D")
-        await fill_plan(app, pilot)
+        await filled_plan(app, pilot, "2", "gpu003", "D")
         source.ages["gpu003"] = 30.0
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [] and "older than two intervals" in plan_notes(app)
         source.ages["gpu003"], source.lag_s = 0.5, 20.0
-        await pilot.pause(0.3)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [] and "20 s old" in plan_notes(app)
         source.lag_s, source.leader = 0.0, "nobody"
-        await pilot.pause(0.3)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [] and "nobody leads" in plan_notes(app)
 
 
@@ -193,12 +159,10 @@ async def test_several_hosts_need_their_count_typed() -> None:
         await pilot.press("2", "j", "space", "space", "C")
         screen = await fill_plan(app, pilot)
         assert screen.plan.targets == ("gpu002", "gpu003")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [] and "type 2" in plan_notes(app)
         await fill_plan(app, pilot, "", "2")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert [o.host for o in source.asked if isinstance(o, CordonRequested)] == ["gpu002", "gpu003"]
 
 
@@ -208,12 +172,10 @@ async def test_a_reason_is_needed_and_a_refusal_stays_on_the_screen() -> None:
     async with console(source) as (app, pilot):
         await pilot.press("2", "j", "C")
         await fill_plan(app, pilot, "")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert "say why" in plan_notes(app)
         await fill_plan(app, pilot, "noise")
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         app.redraw()
         assert "did not answer" in status(app) and "✖" in status(app)
         await pilot.press("3", "1")
@@ -235,10 +197,7 @@ async def test_a_key_that_repeats_does_not_commit(monkeypatch: pytest.MonkeyPatc
 async def test_the_plan_stays_live_while_it_is_open() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
-        await pilot.press("2")
-        assert app.table is not None
-        app.table.move_to_key("gpu003")
-        await pilot.press("D")
+        await open_plan(app, pilot, "2", "gpu003", "D")
         await pilot.pause()
         source.cluster.finish("w3")
         source.changed()
@@ -258,6 +217,27 @@ async def test_a_mode_that_breaks_a_guarantee_says_so() -> None:
         assert "breaks 1 guarantee" in seen(app) and "--mode now" in seen(app)
 
 
+async def test_a_drain_that_lets_runs_finish_asks_until_when() -> None:
+    source = busy_world()
+    async with console(source) as (app, pilot):
+        await open_plan(app, pilot, "2", "gpu003", "D")
+        assert "Until" not in seen(app)
+        await pilot.press("f2")
+        await pilot.pause()
+        assert "(•) finish" in seen(app) and "--deadline 60m" in seen(app)
+        deadline = app.screen.query_one("#deadline", Input)
+        deadline.value = "soon"
+        await fill_plan(app, pilot)
+        await commit(pilot)
+        assert source.asked == [] and "until 'soon': say for how long, 2h, or until when, 17:30" in plan_notes(app)
+        deadline.value = "17:32"
+        await pilot.pause()
+        await commit(pilot)
+        (asked,) = source.asked
+        assert isinstance(asked, DrainRequested) and asked.mode == "finish"
+        assert asked.deadline_at == source.state.now + 3 * HOUR - 7_000
+
+
 async def test_the_window_closes_by_itself() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
@@ -265,8 +245,7 @@ async def test_the_window_closes_by_itself() -> None:
         app.window.until = 0.0
         await pilot.press("2", "j", "C")
         await fill_plan(app, pilot)
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.asked == [] and "read-only" in plan_notes(app)
 
 
@@ -299,8 +278,7 @@ async def test_leading_asks_first_and_enter_says_no() -> None:
         await pilot.pause()
         assert "2 runs go on" in seen(app)
         assert isinstance(app.focused, Button) and app.focused.id == "no"
-        await pilot.press("enter")
-        await pilot.pause()
+        await commit(pilot)
         assert source.leader == "serve at head"
 
 

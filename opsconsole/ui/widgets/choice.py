@@ -17,6 +17,7 @@ class Choice(Button):
     def __init__(self, word: str, id: str) -> None:
         super().__init__(Content(f"[ {word} ]"), id=id, compact=True)
         self.word = word
+        self.active_effect_duration = 0  # while it lasted, a second press would be lost
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)

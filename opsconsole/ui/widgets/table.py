@@ -297,8 +297,9 @@ class Table(ScrollView, can_focus=True):
             self.post_message(RowOpened(self.rowset.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        at = self._top + event.y - 1
-        if event.y < 1 or at >= len(self.rowset.rows):
+        inside = event.get_content_offset(self)  # a frame is no row
+        at = self._top + inside.y - 1 if inside is not None and inside.y else len(self.rowset.rows)
+        if at >= len(self.rowset.rows):
             return
         self.move_to(at)
         if event.chain == 2:
