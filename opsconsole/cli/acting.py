@@ -7,6 +7,7 @@ import asyncio
 import json
 import secrets
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +21,9 @@ from opsconsole.cli.wiring import view_of
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.inventory import current_user
 from opsconsole.config.ranges import expand
+from opsconsole.config.scalars import suggestion
 from opsconsole.config.units import parse_span_ms
-from opsconsole.config.workloads import Site, build_workload, parse_need
+from opsconsole.config.workloads import Complain, Site, build_workload, parse_need
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.host_plans import plan_cordon, plan_declare, plan_drain, plan_undrain
 from opsconsole.presenting.plans import Plan
@@ -33,6 +35,7 @@ from scheduler_core.observations import By, Observation, WorkloadSubmitted
 from scheduler_core.workload import Launch, Workload, WorkloadPhase
 
 WAIT_S = 0.3
+SIGNALS = [s.name for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
@@ -110,6 +113,13 @@ def _left_runs(view: ClusterView, ids: Sequence[str]) -> str | None:
 def _ended(view: ClusterView, ids: Sequence[str]) -> str | None:
     records = [view.state.workloads.get(WorkloadId(w)) for w in ids]
     return "ended" if all(r is None or r.phase is WorkloadPhase.ENDED for r in records) else None
+
+
+def _settled(view: ClusterView, ids: Sequence[str]) -> str | None:
+    """Nothing more comes of it by itself."""
+    records = [view.state.workloads.get(WorkloadId(w)) for w in ids]
+    over = (WorkloadPhase.ENDED, WorkloadPhase.HELD)
+    return "over" if all(r is None or r.phase in over for r in records) else None
 
 
 # -- one way to act -----------------------------------------------------------------------------------------------
@@ -213,13 +223,21 @@ def submit(args: argparse.Namespace) -> int:
         return _dry_submit(args, view, workload)
     asyncio.run(_send(runtime, [WorkloadSubmitted(workload)]))
     if args.wait:
-        _wait_for(runtime, [workload.id], _ended)
-        record = view_of(runtime).state.workloads.get(workload.id)
-        outcome = record.outcome.value if record is not None and record.outcome else "unknown"
-        print(json.dumps({"id": workload.id, "outcome": outcome}) if args.json else f"{workload.id} {outcome}")
-        return 0 if outcome == "succeeded" else 1
+        return _await_end(args, runtime, workload.id)
     print(json.dumps({"id": workload.id, "outcome": "queued"}) if args.json else workload.id)
     return 0
+
+
+def _await_end(args: argparse.Namespace, runtime: Runtime, wid: WorkloadId) -> int:
+    """Its end, or that it is held: then only a person lets it go on."""
+    _wait_for(runtime, [wid], _settled)
+    record = view_of(runtime).state.workloads.get(wid)
+    held = record is not None and record.phase is WorkloadPhase.HELD
+    outcome = "held" if held else record.outcome.value if record is not None and record.outcome else "unknown"
+    print(json.dumps({"id": wid, "outcome": outcome}) if args.json else f"{wid} {outcome}")
+    if held and record is not None:
+        print(f"{record.reason}; see opsconsole logs {wid}, then release or cancel it", file=sys.stderr)
+    return 0 if outcome == "succeeded" else 1
 
 
 def build(args: argparse.Namespace, view: ClusterView) -> Workload:
@@ -234,7 +252,9 @@ def build(args: argparse.Namespace, view: ClusterView) -> Workload:
     if args.unallocated and args.min_runtime not in (None, "0"):
         complain("unallocated", "excludes --min-runtime", "choose one")
     site = Site(view.state.budgets, view.state.policy, [r.host for r in view.state.hosts.values()])
-    launch = Launch(tuple(args.argv), args.cwd, env, *_checkpoint(args.checkpoint), stop_target=args.stop_target)
+    launch = Launch(
+        tuple(args.argv), args.cwd, env, *_checkpoint(args.checkpoint, complain), stop_target=args.stop_target
+    )
     wid = WorkloadId(_new_id(args.name))
     workload = build_workload(_fields(args), site, wid, view.state.now, complain, needs, launch)
     if problems or workload is None:
@@ -268,7 +288,7 @@ def _new_id(name: str | None) -> str:
 def _pairs(
     texts: Sequence[str],
     field: str,
-    complain: Callable[[str, str, str], None],
+    complain: Complain,
     parse: Callable[[str], tuple[str, str]],
 ) -> tuple[tuple[str, str], ...]:
     found = []
@@ -288,11 +308,19 @@ def _parse_env(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _checkpoint(text: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _checkpoint(text: str | None, complain: Complain) -> tuple[str | None, tuple[str, ...]]:
     """A signal's name, or a command."""
     if text is None:
         return None, ()
-    return (text, ()) if text.startswith("SIG") and text.isalnum() else (None, tuple(shlex.split(text)))
+    if text.startswith("SIG") and text.isalnum():
+        if text not in SIGNALS:
+            complain("checkpoint", f"{text!r} is no signal that a process can take", suggestion(text, SIGNALS))
+        return text, ()
+    try:
+        return None, tuple(shlex.split(text))
+    except ValueError:
+        complain("checkpoint", f"the quotes of {text!r} do not close", "check them")
+        return None, ()
 
 
 def _dry_submit(args: argparse.Namespace, view: ClusterView, workload: Workload) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from opsconsole.cli.logs import find_run
 from opsconsole.errors import UsageError
 from scheduler_core.ids import WorkloadId
 from scheduler_core.observations import RequeueRequested
+from tests.cli.told import told
 from tests.core.clusters import OPS, Cluster
 from tests.ui.worlds import FakeSource
 
@@ -28,3 +31,18 @@ def test_every_attempt_keeps_an_output_of_its_own() -> None:
     assert find_run(view, "w") == find_run(view, "w~3")
     with pytest.raises(UsageError, match="w~4 has not run yet"):
         find_run(view, "w~4")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "said"),
+    [
+        ("SIGUSR3", "'SIGUSR3' is no signal that a process can take; did you mean 'SIGUSR2'?"),
+        ("SIGKILL", "'SIGKILL' is no signal"),
+        ("save 'all", 'the quotes of "save \'all" do not close'),
+    ],
+)
+def test_a_checkpoint_that_could_not_work_is_refused_when_submitted(tmp_path: Path, checkpoint: str, said: str) -> None:
+    """Not hours later, when the grace for it runs."""
+    cluster = told(tmp_path, Cluster())
+    words = ("submit", "--budget", "a", "--gpus", "1", "--min-runtime", "1h", "--checkpoint", checkpoint, "--", "true")
+    assert said in cluster.run(*words, status=2)

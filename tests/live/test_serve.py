@@ -51,6 +51,8 @@ def _tells(live: Live) -> None:
     with serving(live) as said:
         live.until(lambda: "leading main" in said(), "it to lead")
         live.run(*SUBMIT, "--wait", "--", "true")
+        held = live.run(*SUBMIT, "--wait", "--max-retries", "0", "--", "false", status=1)
+        assert " held\n" in held and "exit status 1 on gpu0" in held, "waiting ends where only a person goes on"
         told = ("submitted to vision: 2 GPUs", "placed on gpu0", "runs on gpu0", "ended on gpu0")
         live.until(lambda: all(words in said() for words in told), "what happened")
         with serving(live, "--standby"):
