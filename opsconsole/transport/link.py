@@ -27,7 +27,7 @@ LATE_INTERVALS = 2
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 HEALTHY_S = 30.0  # a link that lived this long starts its pauses anew
-EARLY_LINES = 64
+EARLY_LINES = 256  # that may come in one piece with the answer to hello
 SLOW_AFTER_S = 2.0  # a connection that takes longer gives its place to the next and goes on
 
 
