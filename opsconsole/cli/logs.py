@@ -12,6 +12,7 @@ from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.view import ClusterView
 from opsconsole.transport.errors import NEEDS_A_PERSON, TransportError
+from opsconsole.transport.link import LinkStatus
 from opsconsole.transport.pool import HostPool
 from scheduler_core.ids import RunId, WorkloadId
 
@@ -73,7 +74,12 @@ async def _connected(pool: HostPool, host: str) -> None:
             break
         await asyncio.sleep(0.05)
     status = pool.status(host)
-    raise OpsConsoleError(f"{host} cannot be asked: {status.why or 'timed out'}", advice=status.advice)
+    raise unasked(host, status)
+
+
+def unasked(host: str, status: LinkStatus) -> OpsConsoleError:
+    said = ": ".join(filter(None, (status.kind, status.why)))
+    return OpsConsoleError(f"{host} cannot be asked: {said}", advice=status.advice)
 
 
 async def _connected_again(pool: HostPool, host: str, lost: TransportError) -> None:
@@ -81,7 +87,7 @@ async def _connected_again(pool: HostPool, host: str, lost: TransportError) -> N
     print(f"{host}: {lost.kind}: {lost.why}; going on as soon as it answers", file=sys.stderr)
     while (status := pool.status(host)).state != "live":
         if status.kind in NEEDS_A_PERSON:
-            raise OpsConsoleError(f"{host} cannot be asked: {status.why}", advice=status.advice)
+            raise unasked(host, status)
         await asyncio.sleep(POLL_S)
 
 

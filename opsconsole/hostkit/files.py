@@ -27,12 +27,17 @@ def sync_directory(path: str) -> None:
 
 
 def write_json(path: str, value: Record, durable: bool = True) -> None:
+    """Replace `path` whole. Raises OSError."""
+    write_whole(path, json.dumps(value, separators=(",", ":")).encode("ascii"), durable)
+
+
+def write_whole(path: str, data: bytes, durable: bool = True) -> None:
     """Replace `path` whole. With `durable` its content and name are on the disk on return. Raises OSError."""
     scratch = f"{path}.{os.getpid()}.new"
     fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         try:
-            write_all(fd, json.dumps(value, separators=(",", ":")).encode("ascii"))
+            write_all(fd, data)
             if durable:
                 os.fsync(fd)
         finally:

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 
-from .files import remove, write_all
+from .files import write_whole
 from .state import StateDir
 
 
@@ -39,17 +39,7 @@ def unpack(state: StateDir, archive: str) -> str:
     path = os.path.join(folder, "pynvml.py")
     if not os.path.exists(path):
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        scratch = f"{path}.{os.getpid()}.new"
-        try:
-            fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                write_all(fd, source)
-            finally:
-                os.close(fd)
-            os.replace(scratch, path)
-        except OSError:
-            remove(scratch)
-            raise
+        write_whole(path, source, durable=False)
     return folder
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -150,7 +151,7 @@ def _too_many_keys(error: Exception) -> bool:
 def _auth_error(name: str, step: str, error: Exception, route: Route, watcher: Watcher, offer: Offer) -> TransportError:
     tried = f"{len(offer.keys)} key{'s' if len(offer.keys) != 1 else ''} offered"
     why = "; ".join([plain(str(error)), tried, *offer.problems, *([watcher.banner] if watcher.banner else [])])
-    advice = None
+    advice = f"Log in by hand with ssh -v {_login(route)}, and check user: and identity: in the inventory."
     if _too_many_keys(error):
         advice = "Set identity: for this host in the inventory, so that only that key is offered."
     elif offer.problems:
@@ -190,16 +191,22 @@ def _host_key_error(name: str, error: Exception, route: Route, watcher: Watcher,
             f"then compare the new fingerprint by another way.",
         )
     scan = f"ssh-keyscan {port}{route.host}"
-    jump = f"-J {','.join(hop.address.spoken for hop in route.hops)} " if route.hops else ""
-    login = f"ssh {jump}{route.address.spoken}"
+    login = f"ssh {_login(route)}"
+    looked = [path if os.path.exists(os.path.expanduser(path)) else f"{path} (not there)" for path in route.known_hosts]
     return TransportError(
         name,
         what,
-        f"{offered}, and {route.alias} is in none of {', '.join(route.known_hosts)}",
+        f"{offered}, and {route.alias} is in none of {', '.join(looked)}",
         Unreach.HOST_KEY_UNKNOWN,
         advice=f"Compare the fingerprint while logging in once with: {login}"
         + (f"  (or add the line of: {scan})" if not route.hops else ""),
     )
+
+
+def _login(route: Route) -> str:
+    """What to type after `ssh` to come to the same place."""
+    jump = f"-J {','.join(hop.address.spoken for hop in route.hops)} " if route.hops else ""
+    return f"{jump}{route.address.spoken}"
 
 
 class SshChannel(asyncssh.SSHClientSession[bytes]):

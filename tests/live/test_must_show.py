@@ -125,6 +125,16 @@ def test_drain_and_undrain(trio: Trio, fault: Fault) -> None:
     verify(trio)
 
 
+def test_what_is_asked_while_the_leader_lies_dead_is_done_by_the_next(trio: Trio) -> None:
+    trio.lead()
+    dead, standing_by = trio.leaders
+    dead.kill()
+    wid = trio.submit("asked")
+    trio.wait(lambda: trio.running(wid), "it to start")
+    assert standing_by.poll() is None and len(trio.lives_of(wid)) == 1
+    verify(trio)
+
+
 def test_a_host_that_reboots_takes_its_runs_along_and_they_start_anew_once(trio: Trio) -> None:
     gang = trio.submit("gang", "--hosts", "2", gpus=4, min_s=60)
     solo = trio.submit("solo", min_s=60)

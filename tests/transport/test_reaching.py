@@ -49,6 +49,7 @@ async def test_an_unknown_host_key_tells_the_command(sshd_factory: SshdFactory) 
     async with watching(address_of(host), known_hosts=("/nonexistent",)) as watched:
         said = await watched.until_lost("gpu001", Unreach.HOST_KEY_UNKNOWN)
         assert f"ssh-keyscan -p {host.port} {host.address}" in said and "SHA256:" in said
+        assert "/nonexistent (not there)" in said
 
 
 async def test_a_revoked_host_key(sshd_factory: SshdFactory) -> None:
@@ -62,7 +63,8 @@ async def test_a_wrong_key(sshd_factory: SshdFactory, tmp_path: Path) -> None:
     host = sshd_factory("gpu001")
     wrong = make_key(tmp_path / "wrong")
     async with watching(address_of(host, identity=(str(wrong),)), known=[host]) as watched:
-        assert "1 key offered" in await watched.until_lost("gpu001", Unreach.AUTH_FAILED)
+        said = await watched.until_lost("gpu001", Unreach.AUTH_FAILED)
+        assert "1 key offered" in said and f"ssh -v {host.user}@{host.address} -p {host.port}" in said
 
 
 async def test_a_key_with_a_passphrase_and_no_agent(sshd_factory: SshdFactory, tmp_path: Path) -> None:
