@@ -13,6 +13,7 @@ import pytest
 from opsconsole.cli import main
 from opsconsole.cli.parser import build_parser
 from opsconsole.config import budgets, clusters, inventory, knobs, reach, snapshot
+from opsconsole.ui.actions import ACTIONS, shown_key
 from scheduler_core.policy import Policy
 from tests.cli.told import told
 from tests.core.clusters import Cluster
@@ -124,3 +125,10 @@ def test_the_keys_of_json_are_those_that_are_documented(tmp_path: Path) -> None:
     assert set(command_line.json("explain", "waits")) == {"id", "lines"}
     drain = command_line.json("drain", "h1", "--reason", "x", "--dry-run")
     assert set(drain) == {"action", "targets", "rows", "effect", "guarantees_broken"}
+
+
+def test_the_keys_of_the_readme_are_bound() -> None:
+    keys = (ROOT / "README.md").read_text().partition("## Keys")[2].partition("The console starts")[0]
+    told = {letter for code in CODE.findall(keys) for letter in code}
+    bound = {shown_key(key) for action in ACTIONS for key in action.keys}
+    assert told and told <= bound
