@@ -120,20 +120,20 @@ class Dispatch:
             return max(0.1, min(float(answer.get("remaining_s") or 1), 30.0))
         elif isinstance(command, StartMember) and code in NOT_STARTED:
             self.alarm(f"{command.id}: refused: {code}: {message}")
-            await self._burn(command)
+            await self._burn(command, f"the host refused to start it: {message}")
         else:
             self.alarm(f"{command.id}: {code}: {message}; will look again")
             self._doubtful[command.host] = None
         return None
 
-    async def _burn(self, command: StartMember) -> None:
+    async def _burn(self, command: StartMember, why: str) -> None:
         """A start that was refused must not happen later: its token is burnt, and the host says so.
 
         Should it run after all, the host's guard keeps it: a start that is in doubt is no reason to break the contract.
         """
         run = self.state().runs.get(command.run)
         guarded_s = run.min_runtime_ms / 1000 if run is not None else 0.0
-        fields = {"token": command.run, "reason": "its start was refused", "min_ran_s": guarded_s}
+        fields = {"token": command.run, "reason": why, "min_ran_s": guarded_s}
         answer = await self._request(command.host, "stop", STOP_S, **fields)
         if answer.get("ok"):
             self.heard(command.host, answer["run"])
@@ -143,7 +143,7 @@ class Dispatch:
         try:
             spec = self.spec(command)
         except (LookupError, ValueError) as error:
-            return {"ok": False, "error": "bad_spec", "message": f"it cannot be described: {error!r}"}
+            return {"ok": False, "error": "not_started", "message": f"it cannot be described: {error!r}"}
         return await self._request(command.host, "start", START_S, token=command.run, spec=spec)
 
     async def _stop(self, command: StopMember) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def run_facts(host: HostName, token: RunId, run: dict[str, Any]) -> Iterable[Obs
         yield MemberStarted(token, host, span_ms(run.get("ran_s")) + released_ago_ms)
     if phase in ("exited", "released") or gone_unknown:
         code, signal = _ending(run.get("exit"))
-        yield MemberExited(token, host, code, signal, run.get("signalled") is True)
+        yield MemberExited(token, host, code, signal, run.get("signalled") is True, text_of(run.get("error")))
     if phase == "released" or gone_unknown:
         yield MemberReleased(token, host, released_ago_ms)
 

@@ -54,6 +54,7 @@ def member_exited(state: ClusterState, event: MemberExited) -> None:
         return
     run, member = found
     member.exit_code, member.signal, member.signalled = event.exit_code, event.signal, event.signalled
+    member.why = event.why
     if member.phase is MemberPhase.DISPATCHED:
         _began(state, run, event.host, member, 0)
     set_member(state, run, event.host, MemberPhase.EXITED)

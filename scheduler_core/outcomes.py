@@ -97,8 +97,8 @@ def why_failed(run: Run) -> str:
         return run.stop.reason
     for name, m in run.members.items():
         if failed_itself(m):
-            how = m.why or (f"exit status {m.exit_code}" if m.signal is None else f"killed by {m.signal}")
-            return f"{how} on {name}"
+            how = f"exit status {m.exit_code}" if m.signal is None else f"killed by {m.signal}"
+            return f"{m.why or how} on {name}"
     return "failed"
 
 
@@ -116,7 +116,7 @@ def _retry(state: ClusterState, record: WorkloadRecord, why: str) -> None:
     limit = record.workload.max_retries
     limit = state.policy.max_retries if limit is None else limit
     if record.retries >= limit:
-        record.reason = f"failed {record.retries + 1} times, last: {why}"
+        record.reason = f"failed {record.retries + 1} times, last: {why}" if record.retries else f"failed: {why}"
         set_phase(state, record, WorkloadPhase.HELD)
         return
     doublings = min(record.retries, LONGEST_DELAY_DOUBLINGS)
@@ -163,4 +163,5 @@ def _history(state: ClusterState, run: Run, outcome: str) -> Attempt:
         worst.exit_code,
         worst.signal,
         run.stop,
+        worst.why,
     )

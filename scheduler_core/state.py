@@ -111,6 +111,7 @@ class Attempt:
     exit_code: int | None
     signal: str | None
     stop: StopDecided | None
+    why: str = ""  # it ended as it did, in the host's words
 
 
 @dataclass(slots=True)

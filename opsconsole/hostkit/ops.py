@@ -16,12 +16,13 @@ from . import VERSION, proc, tree
 from .fence import adopt, check_words, exclusive, pass_fence, read_fence
 from .files import Damaged, Record, read_json, write_json
 from .logfile import read_log
-from .runs import Run, all_runs, burn, burnt_why, find_run, forget, never_started, place_order
+from .runs import Run, all_runs, burn, burnt_note, find_run, forget, never_started, place_order
 from .spec import check_number, check_spec
 from .state import HostError, StateDir, check_token, disk_error
 
 LOG_CHUNK_MAX = 512 << 10
 FINAL = ("released", "never_started")
+STOPPED_FIRST = "it was stopped before it started"
 LIST_BYTES_MAX = 900_000
 
 
@@ -129,15 +130,14 @@ class Operations:
         run = find_run(self.state, token)
         if run is not None:
             return self.describe(run)
-        why = burnt_why(self.state, token)
-        if why is None:
+        note = burnt_note(self.state, token)
+        if note is None:
             return None
-        if why == "forgotten":
-            return dict((read_json(self.state.burnt_file(token)) or {})["run"])
-        told = (
-            "it was stopped before it started" if why == "stopped" else "its start was cut short; nothing was started"
-        )
-        return never_started(token, told)
+        if note["why"] == "forgotten":
+            return dict(note["run"])
+        if note["why"] == "stopped":
+            return never_started(token, note.get("reason") or STOPPED_FIRST)
+        return never_started(token, "its start was cut short; nothing was started")
 
     def stop(self, request: Record) -> Run | Record:
         """RUN at once; or the run, when its supervisor is dead and somebody has to do the stopping."""
@@ -148,9 +148,8 @@ class Operations:
             self._pass(request)
             run = find_run(self.state, token)
             if run is None:
-                burn(self.state, token, "stopped")
-                known = self._known(token)
-                return {"run": known or never_started(token, "it was stopped before it started")}
+                burn(self.state, token, "stopped", str(request.get("reason") or ""))
+                return {"run": self._known(token) or never_started(token, STOPPED_FIRST)}
             phase = run.phase()
             if phase in FINAL or run.other_boot():
                 return {"run": self.describe(run)}

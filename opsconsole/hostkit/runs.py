@@ -17,6 +17,7 @@ from .spec import attempt_of, workload_of
 from .state import StateDir
 
 SUPERVISOR_START_S = 30.0  # a supervisor that comes later than this after its order refuses to start
+REASON_CHARACTERS = 500
 LIVE = ("starting", "running", "stopping", "exited", "unknown")
 
 
@@ -209,27 +210,27 @@ def find_run(state: StateDir, token: str) -> Run | None:
     return run if run.order or run.damage else None
 
 
-def burn(state: StateDir, token: str, why: str) -> bool:
-    """Use the token up, for ever. False when it was used up already. Raises OSError."""
+def burn(state: StateDir, token: str, why: str, reason: str = "") -> bool:
+    """Use the token up, for ever; `reason` is for its owner. False when it was used up already. Raises OSError."""
     path = state.burnt_file(token)
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         return False
     os.close(fd)
-    write_json(path, {"token": token, "why": why, "at_unix_s": time.time()})
+    write_json(path, {"token": token, "why": why, "reason": reason[:REASON_CHARACTERS], "at_unix_s": time.time()})
     return True
 
 
-def burnt_why(state: StateDir, token: str) -> str | None:
-    """`started`, `stopped`, or None for a token never seen. A damaged note still burns."""
+def burnt_note(state: StateDir, token: str) -> Record | None:
+    """Its `why` is `started`, `stopped` or `forgotten`. None for a token never seen. A damaged note still burns."""
     path = state.burnt_file(token)
     if not os.path.exists(path):
         return None
     try:
-        return str((read_json(path) or {}).get("why", "started"))
+        return {"why": "started", **(read_json(path) or {})}
     except (Damaged, OSError):
-        return "started"
+        return {"why": "started"}
 
 
 def place_order(state: StateDir, token: str, store: object, epoch: object, spec: Record) -> Run | None:

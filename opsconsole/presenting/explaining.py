@@ -88,8 +88,8 @@ def _drained_at(view: ClusterView, run: Run, name: HostName) -> str:
 
 
 def _attempt(attempt: Attempt) -> str:
-    how = f"exit status {attempt.exit_code}" if attempt.exit_code is not None else str(attempt.signal)
-    known = how if attempt.exit_code is not None or attempt.signal is not None else "exit unknown"
+    how = f"exit status {attempt.exit_code}" if attempt.exit_code is not None else attempt.signal or ""
+    known = ": ".join(filter(None, (how, attempt.why))) or "exit unknown"
     why = f"; stopped: {attempt.stop.reason}" if attempt.stop else ""
     return clean(f"{attempt.run} ended as {attempt.outcome} ({known}){why}.")
 

@@ -80,7 +80,7 @@ def _finished(view: ClusterView) -> list[Row]:
         for attempt in record.attempts:
             ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
             hosts = {m.host: m.gpus for m in attempt.members}
-            reason = f": {clean(attempt.stop.reason)}" if attempt.stop else ""
+            why = clean(attempt.stop.reason if attempt.stop else attempt.why)
             cells = (
                 Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
                 Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
@@ -88,7 +88,7 @@ def _finished(view: ClusterView) -> list[Row]:
                 Cell(str(w.gpus), "dim"),
                 Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items()), "dim"),
                 Cell(f"{span(ran)} / {span(w.min_runtime_ms)}", "dim"),
-                Cell(f"{attempt.outcome}{reason}", "dim"),
+                Cell(f"{attempt.outcome}: {why}" if why else attempt.outcome, "dim"),
             )
             data = {
                 "run": attempt.run,
@@ -105,7 +105,7 @@ def _finished(view: ClusterView) -> list[Row]:
                 "outcome": attempt.outcome,
                 "exit_code": attempt.exit_code,
                 "signal": attempt.signal,
-                "why": attempt.stop.reason if attempt.stop else "",
+                "why": why,
             }
             found.append(Row(attempt.run, cells, data))
     return found

@@ -117,7 +117,8 @@ def test_stopping_an_unknown_token_burns_it(host: Host) -> None:
     client = host.connect()
     assert client.stop("late~1")["run"]["phase"] == "never_started"
     late = client.start("late~1", SLEEP)
-    assert late["run"]["phase"] == "never_started" and "stopped before" in late["run"]["error"]
+    assert late["run"]["phase"] == "never_started" and late["run"]["error"] == "test"
+    assert "stopped before" in client.stop("nameless~1", reason=None)["run"]["error"]
     assert not host.processes_like("sleep 1000")
 
 

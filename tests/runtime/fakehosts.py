@@ -27,7 +27,7 @@ class FakeHost:
         self.machine_id = f"machine-{name}"
         self.fence: list[Any] = []
         self.runs: dict[str, Fields] = {}
-        self.burnt: list[str] = []
+        self.burnt: dict[str, str] = {}  # why, by token
         self.protected = 0  # stops that came too early
         self.refuse_start = ""
         if self.file.exists():
@@ -52,7 +52,7 @@ class FakeHost:
 
     def describe(self, token: str) -> Fields:
         if token in self.burnt:
-            return {"token": token, "store": None, "phase": "never_started", "error": "it was stopped first"}
+            return {"token": token, "store": None, "phase": "never_started", "error": self.burnt[token]}
         run = self.runs[token]
         phase, now = self.phase(run), boot_now_ms()
         over = phase == "released"
@@ -112,7 +112,7 @@ class FakeHost:
         token, spec = fields["token"], fields["spec"]
         if token not in self.runs and token not in self.burnt:
             if self.refuse_start:
-                return {"ok": False, "error": self.refuse_start, "message": "no"}
+                return {"ok": False, "error": self.refuse_start, "message": "no such GPU"}
             now, seconds = boot_now_ms(), float(spec["argv"][-1])
             self.runs[token] = {
                 "store": fields["store"],
@@ -130,7 +130,7 @@ class FakeHost:
         token, now = fields["token"], boot_now_ms()
         run = self.runs.get(token)
         if run is None:
-            self.burnt += [token] if token not in self.burnt else []
+            self.burnt.setdefault(token, fields["reason"])
         elif self.phase(run) == "running":
             left_ms = fields["min_ran_s"] * 1000 - (now - run["began_ms"])
             if left_ms > 0:

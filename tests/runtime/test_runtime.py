@@ -149,7 +149,9 @@ async def test_a_start_that_the_host_refuses_is_burnt_and_told(tmp_path: Path) -
         await runtime.ask(job("w", 0.3, max_retries=0))
         await until(lambda: bool(record(runtime, "w").attempts), "the refusal")
         attempt = record(runtime, "w").attempts[0]
-        assert attempt.run in rig.hosts["h1"].burnt and attempt.outcome != "succeeded"
+        assert attempt.run in rig.hosts["h1"].burnt and attempt.outcome == "failed"
+        assert attempt.why == "the host refused to start it: no such GPU"
+        assert record(runtime, "w").reason == "failed: the host refused to start it: no such GPU on h1"
 
 
 async def test_the_host_is_asked_again_when_it_guards_the_contract(tmp_path: Path) -> None:
