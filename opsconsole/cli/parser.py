@@ -63,9 +63,16 @@ def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for scripts: stable keys, documented in docs/cli.md")
 
 
+def _reason(text: str) -> str:
+    """One that says nothing would be kept as if somebody had given one."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("say why; it is kept with the action")
+    return text.strip()
+
+
 def _action(parser: argparse.ArgumentParser, reason: bool = False, wait: bool = True) -> None:
     """What every action takes: the plan is shown first, then asked for, or taken with --yes."""
-    parser.add_argument("--reason", required=reason, help="why; kept with the action")
+    parser.add_argument("--reason", type=_reason, required=reason, help="why; kept with the action")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
     if wait:

@@ -13,6 +13,7 @@ from opsconsole.cli import main
         (["chekc"], "'chekc' is no command; did you mean 'check'?"),
         (["queue", "--jsn"], "opsconsole queue does not take --jsn"),
         (["drain"], "missing: HOST, --reason"),
+        (["drain", "h", "--reason", " "], "--reason: say why; it is kept with the action"),
         (["drain", "h", "--reason", "x", "--mode", "finsh"], "'finsh' is no value of --mode; did you mean 'finish'?"),
         (["submit", "--budget", "a", "--gpus", "1", "--min-runtime", "-5m", "--", "x"], "--min-runtime=VALUE"),
         (["submit", "--budget", "a", "--gpus", "1", "python", "t.py"], "opsconsole submit … -- python t.py\n"),
