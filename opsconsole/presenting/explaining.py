@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opsconsole.presenting.hosts import AWAY, problems
+from opsconsole.presenting.hosts import AWAY, problems, warnings
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
@@ -153,13 +153,12 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
     lines = [
         f"{name} is {record.state.value.replace('_', ' ')}{by}.",
         _reached(view, record),
-        f"{record.held.bit_count()} of {count(record.host.gpus, 'GPU')} held, {record.free.bit_count()} free"
-        + (f", {record.leaked.bit_count()} leaked" if record.leaked else "")
-        + ".",
+        f"{record.held.bit_count()} of {count(record.host.gpus, 'GPU')} held, {record.free.bit_count()} free.",
     ]
     lines += [_runs_until(view, view.state.runs[run], record.reach in AWAY) for run in record.runs]
+    lines += [f"{warning[0].upper()}{warning[1:]}." for warning in warnings(record, facts)]
     if record.foreign:
-        lines.append(f"Foreign processes are on {count(record.foreign.bit_count(), 'GPU')}.")
+        lines.append("Nothing is placed on those GPUs: end the processes, or name them in system_processes.")
     if facts.probe is None:
         lines.append("There are no readings of it: nothing is known of its health.")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, span
+from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView, HostFacts
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.state import ClusterState, HostRecord
@@ -27,6 +27,7 @@ COLUMNS = (
 AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)  # it cannot be asked
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5
+STRANGERS = 3  # named at most
 
 
 def mark(view: ClusterView, record: HostRecord) -> Cell:
@@ -93,6 +94,30 @@ def problems(record: HostRecord, facts: HostFacts) -> list[str]:
         elif any("failed" in r for r in gpu.get("readings", {}).values() if isinstance(r, dict)):
             found.append(f"GPU {slot} has readings that fail")
     return found
+
+
+def warnings(record: HostRecord, facts: HostFacts) -> list[str]:
+    """What keeps GPUs of a sound host from being used, in words."""
+    found = []
+    if record.foreign:
+        named = strangers(record, facts)
+        more = f" and {len(named) - STRANGERS} more" if len(named) > STRANGERS else ""
+        who = f": {', '.join(named[:STRANGERS])}{more}" if named else ""
+        found.append(f"processes of others are on {count(record.foreign.bit_count(), 'GPU')}{who}")
+    if record.leaked:
+        found.append(f"{count(record.leaked.bit_count(), 'GPU')} leaked: still held after SIGKILL")
+    return found
+
+
+def strangers(record: HostRecord, facts: HostFacts) -> list[str]:
+    """Processes on its GPUs that are of no run here: name, pid, user."""
+    found: dict[Any, str] = {}
+    for gpu in (facts.probe or {}).get("gpus", []):
+        for process in filter(lambda process: isinstance(process, dict), value(gpu.get("processes")) or ()):
+            if not process.get("system") and process.get("run") not in record.runs:
+                name, user = (clean(str(process.get(key) or "?"), 40) for key in ("name", "user"))
+                found[process.get("pid")] = f"{name} (pid {process.get('pid')} of {user})"
+    return list(found.values())
 
 
 def last_xid(facts: HostFacts) -> str:
@@ -175,7 +200,7 @@ def host_data(view: ClusterView, record: HostRecord, facts: HostFacts, word: str
         "reach": record.reach.value,
         "why": record.unreachable_why,
         "health": word.split()[-1],
-        "problems": problems(record, facts) if facts.probe is not None else [],
+        "problems": [*problems(record, facts), *warnings(record, facts)] if facts.probe is not None else [],
         "gpus": record.host.gpus,
         "held": record.held.bit_count(),
         "free": record.free.bit_count(),

@@ -85,6 +85,19 @@ def test_foreign_processes_block_a_drain_and_are_named(source: FakeSource) -> No
     assert texts(drains_table(source.view()), "d3")["WHY"].startswith("foreign processes on 2 of its GPUs")
 
 
+def test_processes_of_others_are_named_with_what_to_do(source: FakeSource) -> None:
+    listed = [
+        {"pid": 4242, "user": "maria", "name": "python", "run": None, "system": False},
+        {"pid": 7, "system": True},
+    ]
+    source.probes["gpu003"] = {"gpus": [{"slot": slot, "processes": {"v": listed}} for slot in range(8)]}
+    source.happen(HostSeen(HostName("gpu003"), "boot1", (), foreign=0b11))
+    said = "rocesses of others are on 2 GPUs: python (pid 4242 of maria)"
+    assert f"P{said}.\nNothing is placed on those GPUs: end the processes" in explained(source, "gpu003")
+    row = next(row for row in hosts_table(source.view()).rows if row.key == "gpu003")
+    assert row.data["problems"] == [f"p{said}"]
+
+
 def test_without_a_driver_one_cause_is_told(source: FakeSource) -> None:
     """Not eight GPUs that are missing."""
     source.probes["gpu003"] = {"driver": {"failed": "Driver/library version mismatch"}, "gpus": []}
