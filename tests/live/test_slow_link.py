@@ -41,7 +41,7 @@ def test_a_log_that_is_followed_over_a_slow_line_starves_nobody(far_trio: Trio) 
     trio = far_trio
     writer = f"head -c {LOG_BYTES} /dev/zero | tr '\\0' x; exec sleep 600"
     words = ("--name", "chatty", "--budget", "a", "--gpus", "2", "--min-runtime", "1s")
-    chatty = trio.run("submit", *words, "--", "sh", "-c", writer).strip()
+    chatty = trio.run("submit", "--yes", *words, "--", "sh", "-c", writer).strip()
     trio.wait(lambda: trio.started(chatty), "it to start")
     since = trio.store.last_seq()
     said = trio.inventory.with_name("said")
