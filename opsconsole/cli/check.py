@@ -141,6 +141,6 @@ def _print_hosts(hosts: list[Any]) -> None:
         console.print(Text.assemble(f"{host.host:<{width}}  ", mark, f": {', '.join(found)}" if found else ""))
         for step in host.steps:
             if step.advice and step.verdict.value != "ok":
-                found = Text.assemble((f"{step.name}: ", STYLES[step.verdict.value]), step.found)
-                for line in (found, Text(step.advice)):
+                said = Text.assemble((f"{step.name}: ", STYLES[step.verdict.value]), step.found)
+                for line in (said, Text(step.advice)):
                     console.print(Padding(line, (0, 0, 0, 4), expand=False))
