@@ -105,8 +105,10 @@ class _Pass:
     def keep_gangs(self) -> None:
         """Rule 25: what a drain leaves of a gang is held for it."""
         for claim in kept_gangs(self.state, self.room):
-            self.decisions.append(claim)
-            self._take(self.state.workloads[claim.workload], claim.members)
+            record = self.state.workloads[claim.workload]
+            if self._under_caps(record, claimed=True):  # what it held goes as the claim comes
+                self.decisions.append(claim)
+                self._take(record, claim.members)
 
     # -- 2: allocated work, the most owed first --------------------------------------------------------------------
 

@@ -39,13 +39,15 @@ class Witness:
     parts: dict[tuple[RunId, HostName], Part] = field(default_factory=dict)
     late: list[MemberReleased] = field(default_factory=list)  # heard, and over before they were
     last: dict[WorkloadId, tuple[int, int, bool, Outcome | None]] = field(default_factory=dict)  # day, attempt, end
+    claims: dict[WorkloadId, BudgetId] = field(default_factory=dict)
     tokens: dict[RunId, int] = field(default_factory=dict)  # when each was issued
 
     def hear(self, observations: Iterable[Observation]) -> None:
         self.late += [o for o in observations if isinstance(o, MemberReleased) and o.ago_ms]
 
     def look(self, state: ClusterState) -> list[str]:
-        problems = [*self._time(state), *self._usage(state), *self._ends(state), *self._tokens(state)]
+        problems = [*self._time(state), *self._usage(state), *self._ends(state)]
+        problems += [*self._given(state), *self._tokens(state)]
         self.now = state.now
         return problems
 
@@ -90,6 +92,27 @@ class Witness:
                     yield f"{wid}: ended as {before[3]}, now {record.phase} {record.outcome}"
                 if before[1] > record.attempt:
                     yield f"{wid}: attempt {record.attempt} after {before[1]}"
+
+    def _given(self, state: ClusterState) -> Iterator[str]:
+        """What is placed gets GPUs that are known free (rule 26); it and what claims keep to the caps (rule 8)."""
+        placed = [run for run in state.runs.values() if run.placed_at == state.now and run.id not in self.tokens]
+        for run in placed:
+            for name, member in run.members.items():
+                if member.slots & ~state.hosts[name].usable:
+                    yield f"{run.id}: placed on GPUs of {name} that are not known free"
+        claims, self.claims = self.claims, {wid: state.workloads[wid].workload.budget for wid in state.index.claimants}
+        grown = [run.budget for run in placed] + [budget for wid, budget in self.claims.items() if wid not in claims]
+        for budget in dict.fromkeys(b for leaf in grown for b in state.budgets.chains[leaf]):
+            cap, gpus = state.budgets.by_id[budget].max_gpus, self._promised(state, budget)
+            if cap is not None and gpus > cap:
+                yield f"{budget}: {gpus} GPUs are held and claimed below it, of max_gpus {cap}"
+
+    def _promised(self, state: ClusterState, budget: BudgetId) -> int:
+        """GPUs below a budget when those that stop have gone."""
+        chains = state.budgets.chains
+        held = sum(run.gpus for run in state.runs.values() if run.stop is None and budget in chains[run.budget])
+        claimed = (wid for wid, leaf in self.claims.items() if budget in chains[leaf])
+        return held + sum(state.workloads[wid].workload.gpus for wid in claimed)
 
     def _tokens(self, state: ClusterState) -> Iterator[str]:
         """A token is issued once, for ever, and its number belongs to one attempt."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scheduler_core.commands import StartMember, StopMember
-from scheduler_core.decisions import Placed, StopCause, StopDecided
+from scheduler_core.decisions import Claimed, Placed, StopCause, StopDecided
 from scheduler_core.engine import Step
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.ids import HostName, RunId, WorkloadId
@@ -60,15 +60,24 @@ class Judge:
 
     def decided(self, step: Step) -> None:
         """Before its commands are sent."""
+        plans = {d.workload: d.waits_for for d in step.decisions if isinstance(d, Claimed)}
         for decision in step.decisions:
             if isinstance(decision, Placed) and decision.run in self.gangs:
                 raise InvariantBroken(f"the token {decision.run} is issued twice")
+            if isinstance(decision, StopDecided) and decision.cause is StopCause.PREEMPT:
+                self._preempted(decision, plans)
         for command in step.commands:
             if isinstance(command, StartMember):
                 self.gangs[command.run], self.newest[command.workload] = command.peers, command.run
         for decision in step.decisions:
             if isinstance(decision, StopDecided):
                 self._stop(decision)
+
+    def _preempted(self, stop: StopDecided, plans: dict[WorkloadId, tuple[RunId, ...]]) -> None:
+        """Only for an allocated workload (rule 17), in a plan that starts it (rule 18), with the reason (rule 23)."""
+        wid = stop.for_workload
+        if wid is None or stop.run not in plans.get(wid, ()) or not self.declared[wid].allocated or not stop.reason:
+            raise InvariantBroken(f"{stop.run} is preempted for {wid}, which has no plan with it: {stop.reason}")
 
     def start(self, host: SimHost, new: Process) -> None:
         """One live attempt of a workload, one process on a GPU."""

@@ -14,8 +14,9 @@ from scheduler_core.errors import InvariantBroken
 from scheduler_core.ids import RunId
 from scheduler_core.lifecycle import HANDLERS
 from scheduler_core.observations import HostFenced, HostSeen, HostUnreachable
+from scheduler_core.preemption import Plan
 from scheduler_core.sim.scenario import Scenario
-from scheduler_core.state import ClusterState, Run
+from scheduler_core.state import ClusterState, Run, WorkloadRecord
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -73,6 +74,25 @@ def promises_gpus_that_are_still_held(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planner._Pass, "_claim_free", lambda *_: True)
 
 
+def minds_no_cap(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(planner._Pass, "_under_caps", lambda *_, **__: True)
+
+
+def preempts_without_a_plan(patch: pytest.MonkeyPatch) -> None:
+    """The claim names fewer victims than are stopped."""
+    real = planner._Pass._claim
+
+    def claim(self: planner._Pass, record: WorkloadRecord, plan: Plan) -> None:
+        real(self, record, replace(plan, waits_for=plan.waits_for[:-1]))
+
+    patch.setattr(planner._Pass, "_claim", claim)
+
+
+def gives_a_token_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("scheduler_core.state.run_id", lambda workload, attempt, day: RunId(f"{workload}~{attempt % 2}"))
+    patch.setattr("scheduler_core.witness.run_id", lambda workload, attempt, day: RunId(f"{workload}~{attempt % 2}"))
+
+
 def believes_a_late_power_off(patch: pytest.MonkeyPatch) -> None:
     def fenced(state: ClusterState, event: HostFenced) -> None:
         if event.host in state.hosts:
@@ -91,6 +111,9 @@ def believes_a_late_power_off(patch: pytest.MonkeyPatch) -> None:
         (forgets_the_guard, "has no guard"),
         (takes_silence_for_death, "starts while .* lives on"),
         (promises_gpus_that_are_still_held, "held twice|still holds"),
+        (minds_no_cap, "of max_gpus"),
+        (preempts_without_a_plan, "which has no plan with it"),
+        (gives_a_token_again, "issued twice|has run before"),
         (believes_a_late_power_off, "every member is well|starts while|still holds"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
