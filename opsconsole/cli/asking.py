@@ -17,6 +17,7 @@ from opsconsole.errors import UsageError
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.explaining import explain_anything
 from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.queue import queue_table
 from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.runs import runs_table
@@ -77,13 +78,22 @@ def explain(args: argparse.Namespace) -> int:
     _, view = look(args)
     lines = explain_anything(view, args.id)
     if lines is None:
-        raise UsageError(f"nothing is called {args.id!r}: neither a workload, a run, a budget nor a host")
+        lines = _explain_named(view, args.id)
     if args.json:
         print(json.dumps({"id": args.id, "lines": lines}, indent=2))
     else:
         for line in lines:
             output().print(Text(line))
     return 0
+
+
+def _explain_named(view: ClusterView, word: str) -> list[str]:
+    """The workload that has this name. Raises UsageError, for nothing else is called so either."""
+    try:
+        return explain_anything(view, find_workload(view.state, word)) or []
+    except ValueError as error:
+        what, _, fix = str(error).partition("; ")
+        raise UsageError(f"{what}, and no run, budget or host is called so", advice=fix) from None
 
 
 def events(args: argparse.Namespace) -> int:

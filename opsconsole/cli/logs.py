@@ -7,14 +7,15 @@ import asyncio
 import base64
 import sys
 
+from opsconsole.cli.acting import workload_ids
 from opsconsole.cli.asking import look
 from opsconsole.cli.wiring import Place
 from opsconsole.errors import OpsConsoleError, UsageError
+from opsconsole.presenting.naming import split_run
 from opsconsole.presenting.view import ClusterView
 from opsconsole.transport.errors import NEEDS_A_PERSON, TransportError
 from opsconsole.transport.link import LinkStatus
 from opsconsole.transport.pool import HostPool
-from scheduler_core.ids import RunId, WorkloadId
 
 CHUNK = 64 * 1024  # over a slow line the readings of the host must not wait for long
 ANSWER_S = 15.0
@@ -34,19 +35,18 @@ def run(args: argparse.Namespace) -> int:
 
 def find_run(view: ClusterView, name: str) -> tuple[str, list[str]]:
     """The named run, or the newest of the named workload, with its hosts in rank order. Raises UsageError."""
-    state = view.state
-    if (live := state.runs.get(RunId(name))) is not None:
-        return live.id, list(live.members)
-    wid = WorkloadId(name if WorkloadId(name) in state.workloads else name.rpartition("~")[0])
-    record = state.workloads.get(wid)
-    if record is None:
-        raise UsageError(f"no workload or run {name!r}", advice="opsconsole runs --all lists them")
-    if record.run is not None and name == wid:
-        return record.run, list(state.runs[record.run].members)
-    for attempt in reversed(record.attempts):
-        if name in (wid, attempt.run):
-            return attempt.run, [member.host for member in attempt.members]
-    raise UsageError(f"{name} has not run yet", advice=f"opsconsole explain {name} tells why")
+    (wid,) = workload_ids(view, [name])
+    record = view.state.workloads[wid]
+    runs: list[tuple[str, list[str]]] = [
+        (attempt.run, [member.host for member in attempt.members]) for attempt in reversed(record.attempts)
+    ]
+    if record.run is not None:
+        runs.insert(0, (record.run, list(view.state.runs[record.run].members)))
+    number = "" if name == wid else split_run(name)[1]
+    for run, hosts in runs:
+        if number in ("", run.removeprefix(wid)):
+            return run, hosts
+    raise UsageError(f"{name} has not run yet", advice=f"opsconsole explain {wid} tells why")
 
 
 async def _read(args: argparse.Namespace, token: str, host: str) -> int:

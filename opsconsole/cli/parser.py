@@ -134,7 +134,7 @@ def _acting_on_workloads(commands: Any) -> None:
     submit = _command(
         commands,
         "submit",
-        "acting:submit",
+        "submitting:submit",
         "queue a workload",
         epilog=SUBMIT_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -24,16 +24,17 @@ class NotConfirmed(OpsConsoleError):
 def ask(prompt: str) -> str:
     """A line from the terminal. Raises NotConfirmed on Ctrl-D, and on Ctrl-C with its exit status."""
     try:
-        return input(prompt).strip()
-    except (EOFError, KeyboardInterrupt) as error:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        return _answer(sys.stdin.readline())
+    except KeyboardInterrupt:
         print(file=sys.stderr)
-        raise NotConfirmed(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1) from None
+        raise NotConfirmed(INTERRUPTED) from None
 
 
 async def ask_meanwhile(prompt: str) -> str:
     """As `ask`, while everything else goes on. A thread that waits for a line would outlive Ctrl-C."""
     loop, line = asyncio.get_running_loop(), asyncio.Event()
-    print(prompt, end="", flush=True)
+    print(prompt, end="", file=sys.stderr, flush=True)
     loop.add_reader(sys.stdin, line.set)
     try:
         await line.wait()
@@ -42,10 +43,15 @@ async def ask_meanwhile(prompt: str) -> str:
         raise NotConfirmed(INTERRUPTED) from None
     finally:
         loop.remove_reader(sys.stdin)
-    if not (answer := sys.stdin.readline()):
+    return _answer(sys.stdin.readline())
+
+
+def _answer(line: str) -> str:
+    """Without its end. Nothing at all was Ctrl-D."""
+    if not line:
         print(file=sys.stderr)
         raise NotConfirmed
-    return answer.strip()
+    return line.strip()
 
 
 def need_answer(args: argparse.Namespace) -> bool:

@@ -10,8 +10,7 @@ async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_conf
     async with live_cluster(2) as live:
         with serving(live):
             live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
-            words = ("submit", "--budget", "vision", "--gpus", "8", "--min-runtime", "1s", "--", "sleep", "600")
-            wid = live.run(*words).strip()
+            wid = live.submit("--gpus", "8", "--", "sleep", "600")
             live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
             (host,) = live.json("runs")[0]["hosts"]
         edited(live.cluster.inventory, "/console\n", "/console2\n")

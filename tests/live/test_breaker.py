@@ -30,7 +30,7 @@ async def test_a_drain_that_health_asks_for_waits_for_an_operator_and_then_goes_
 
 def _stop_target(live: Live) -> None:
     words = ("--budget", "vision", "--gpus", "1", "--min-runtime", "1s", "--stop-target")
-    wid = live.run("submit", *words, "main", "--", "sh", "-c", TREE).strip()
+    wid = live.run("submit", "--yes", *words, "main", "--", "sh", "-c", TREE).strip()
     live.until(lambda: "up" in live.run("logs", wid) and "on" in live.run("logs", wid), "the run")
     live.run("cancel", wid, "--yes", "--wait")
     assert "parent" in live.run("logs", wid) and "child" not in live.run("logs", wid)

@@ -92,19 +92,18 @@ async def test_the_command_line_does_it_all_against_a_headless_leader() -> None:
         finally:
             leader.terminate()
             await asyncio.to_thread(leader.wait, 20)
-        assert "nobody leads" in await asyncio.to_thread(
-            live.run, "submit", "--budget", "vision", "--gpus", "1", "--min-runtime", "1s", "--", "true", status=1
-        )
+        assert "nobody leads" in await asyncio.to_thread(live.submit, "--gpus", "1", "--", "true", status=1)
 
 
 def _by_command_line(live: Live) -> None:
     live.until(lambda: len(live.json("hosts")) == 2 and all(h["reach"] == "fresh" for h in live.json("hosts")), "hosts")
-    said = live.run("submit", "--budget", "vison", "--gpus", "9", "--", "true", status=2)
+    said = live.submit("--budget", "vison", "--gpus", "9", "--", "true", status=2)
     assert "did you mean 'vision'" in said
-    words = ("submit", "--budget", "vision", "--gpus", "2", "--min-runtime", "1s", "--name", "hello")
-    ended = live.run(*words, "--wait", "--", "sh", "-c", "echo from $NODE_RANK of $NNODES")
+    words = ("--gpus", "2", "--name", "hello", "--wait", "--", "sh", "-c", "echo from $NODE_RANK of $NNODES")
+    ended = live.submit(*words)
     wid = ended.split()[0]
     assert "succeeded" in ended and live.run("logs", wid) == "from 0 of 1\n"
+    assert "no live workload is called 'hello'; say which one: " + wid in live.run("logs", "hello", status=2)
     assert "It has ended: succeeded." in live.run("explain", wid)
     assert live.json("drain", "gpu01", "--reason", "fan", "--dry-run")["targets"] == ["gpu01"]
     assert "drained" in live.run("drain", "gpu01", "--reason", "fan", "--yes", "--wait")
@@ -120,20 +119,8 @@ async def test_runs_outlive_the_leader_and_the_next_one_goes_on() -> None:
     async with live_cluster(2) as live:
         first = live.serve()
         await asyncio.to_thread(live.until, lambda: len(live.json("hosts")) == 2, "hosts")
-        words = (
-            "submit",
-            "--budget",
-            "vision",
-            "--gpus",
-            "8",
-            "--min-runtime",
-            "1m",
-            "--resumable",
-            "--",
-            "sleep",
-            "60",
-        )
-        wid = (await asyncio.to_thread(live.run, *words)).strip()
+        words = ("--gpus", "8", "--min-runtime", "1m", "--resumable", "--", "sleep", "60")
+        wid = await asyncio.to_thread(live.submit, *words)
         await asyncio.to_thread(live.until, lambda: [r for r in live.json("runs") if r["ran_s"] is not None], "the run")
         first.send_signal(signal.SIGKILL)
         await asyncio.to_thread(first.wait)

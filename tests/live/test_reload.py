@@ -47,8 +47,7 @@ async def test_an_edit_is_shown_and_applied_when_asked_for() -> None:
 def _edit_and_reload(live: Live, said: Callable[[], str]) -> None:
     inventory = live.cluster.inventory
     live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
-    words = ("submit", "--budget", "vision", "--gpus", "8", "--min-runtime", "1s", "--", "sleep", "600")
-    wid = live.run(*words).strip()
+    wid = live.submit("--gpus", "8", "--", "sleep", "600")
     live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
     (host,) = live.json("runs")[0]["hosts"]
     assert outcome(live, "--yes") == "the leader goes by this file already"

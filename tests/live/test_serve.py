@@ -9,7 +9,6 @@ from tests.live.test_reload import edited, serving
 from tests.terminal import on_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-SUBMIT = ("submit", "--budget", "vision", "--gpus", "2", "--min-runtime", "1s", "--name", "hello")
 
 
 async def test_it_asks_before_it_leads_and_can_be_left() -> None:
@@ -50,8 +49,8 @@ async def test_it_tells_what_happens() -> None:
 def _tells(live: Live) -> None:
     with serving(live) as said:
         live.until(lambda: "leading main" in said(), "it to lead")
-        live.run(*SUBMIT, "--wait", "--", "true")
-        held = live.run(*SUBMIT, "--wait", "--max-retries", "0", "--", "false", status=1)
+        live.submit("--gpus", "2", "--wait", "--", "true")
+        held = live.submit("--gpus", "2", "--wait", "--max-retries", "0", "--", "false", status=1) + "\n"
         assert " held\n" in held and "exit status 1 on gpu0" in held, "waiting ends where only a person goes on"
         told = ("submitted to vision: 2 GPUs", "placed on gpu0", "runs on gpu0", "ended on gpu0")
         live.until(lambda: all(words in said() for words in told), "what happened")
@@ -61,5 +60,5 @@ def _tells(live: Live) -> None:
     with serving(live, "--quiet") as said:
         before = said().count("submitted to")
         live.until(lambda: said().count("leading main") > 1, "the next leader")
-        live.run(*SUBMIT, "--wait", "--", "true")
+        live.submit("--gpus", "2", "--wait", "--", "true")
         assert said().count("submitted to") == before

@@ -137,7 +137,7 @@ class Trio(CommandLine):
         """A workload that testifies; returns its id."""
         options = ("--budget", budget, "--gpus", str(gpus), "--min-runtime", f"{min_s:g}s", "--resumable", *words)
         command = (sys.executable, "-I", "-S", testimony.__file__, str(self.stamps))
-        wid = self.run("submit", "--name", name, *options, "--", *command).strip()
+        wid = self.run("submit", "--yes", "--name", name, *options, "--", *command).strip()
         self.min_s[wid] = min_s
         return wid
 

@@ -1,0 +1,52 @@
+"""`opsconsole submit` shows what would come of it, and asks, as every action does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.told import Told, told
+from tests.core.clusters import MIN, Cluster
+from tests.terminal import on_terminal
+
+SUBMIT = ("submit", "--budget", "a", "--gpus", "4", "--min-runtime", "30m", "--name", "hello")
+COMMAND = ("--", "python", "train.py", "--resume")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Told:
+    c = Cluster()
+    c.running("busy", "b", 4, 90 * MIN)
+    return told(tmp_path, c)
+
+
+def test_its_plan_says_where_it_would_start(cluster: Told) -> None:
+    said = cluster.run(*SUBMIT, "--dry-run", *COMMAND)
+    assert "Submit hello hello-" in said and "to a\n" in said
+    assert "h1:4" in said and "free GPUs" in said
+    assert "4 GPUs, min runtime 30m00\nruns python train.py --resume\n" in said
+
+
+def test_its_plan_says_why_it_would_wait(cluster: Told) -> None:
+    found = json.loads(cluster.run(*SUBMIT, "--gpus", "8", "--dry-run", "--json", *COMMAND))
+    (decision,) = found["decisions"]
+    assert found["outcome"] == "dry run" and decision["kind"] == "hold"
+    assert decision["reason"] == "waiting for protected runs to reach their min runtime"
+
+
+def test_it_asks_and_goes_nowhere_without_an_answer(cluster: Told) -> None:
+    with on_terminal(cluster, *SUBMIT, *COMMAND) as terminal:
+        terminal.until("Type yes to submit hello-")
+        assert "h1:4" in terminal.said
+        terminal.type("\x03")
+        assert terminal.ended() == 130
+    assert terminal.said.endswith("opsconsole: not confirmed; nothing was done\n")
+    assert "say --yes where nobody can be asked" in cluster.run(*SUBMIT, *COMMAND, status=2)
+
+
+def test_all_that_is_wrong_is_said_at_once(cluster: Told) -> None:
+    said = cluster.run("submit", "--budget", "aa", "--gpus", "x", "--hosts", "y", "--need", "z", "--", "t", status=2)
+    assert len(said.splitlines()) == 4
+    assert all(line.startswith("submit: --") for line in said.splitlines())
