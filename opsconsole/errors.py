@@ -13,6 +13,7 @@ class OpsConsoleError(Exception):
     """
 
     exit_code = 1
+    speaker = "opsconsole: "  # what the command line puts before it
 
     def __init__(
         self,

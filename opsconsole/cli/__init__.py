@@ -44,7 +44,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _say(error: OpsConsoleError) -> int:
-    print(f"opsconsole: {error}", file=sys.stderr)
+    print(f"{error.speaker}{error}", file=sys.stderr)
     return error.exit_code
 
 

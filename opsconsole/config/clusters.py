@@ -9,7 +9,16 @@ from yaml.nodes import Node
 from opsconsole.config.budgets import read_budgets, read_name
 from opsconsole.config.knobs import read_policy
 from opsconsole.config.ranges import expand_names
-from opsconsole.config.reach import Folder, SshSettings, jump_host, parse_addresses, parse_jump, parse_user, words
+from opsconsole.config.reach import (
+    KEY_ELSEWHERE,
+    Folder,
+    SshSettings,
+    jump_host,
+    parse_addresses,
+    parse_jump,
+    parse_user,
+    words,
+)
 from opsconsole.config.scalars import suggestion
 from opsconsole.config.yamlio import Source
 from scheduler_core.budget import BudgetTree
@@ -211,7 +220,7 @@ class ClusterReader:
             cluster,
             source.integer(entries.get("port"), f"{place}.port", 1, 65535) or ssh.port,
             source.parsed(entries.get("user"), f"{place}.user", parse_user) or ssh.user,
-            self.folder.keys(entries.get("identity"), f"{place}.identity") or ssh.identity,
+            self.folder.files(entries.get("identity"), f"{place}.identity", KEY_ELSEWHERE) or ssh.identity,
             words(source, entries["jump"], f"{place}.jump", parse_jump) if "jump" in entries else ssh.jump,
             read_labels(source, entries.get("labels"), f"{place}.labels"),
             source.text(entries.get("python"), f"{place}.python"),

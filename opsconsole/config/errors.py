@@ -32,7 +32,9 @@ class Problem:
 
 
 class ConfigError(UsageError):
-    """Everything that is wrong with one input, by line."""
+    """Everything that is wrong with one input, by line. Each line says of which file, as compilers do."""
+
+    speaker = ""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda p: (p.file, p.line, p.column)))

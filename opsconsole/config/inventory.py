@@ -70,9 +70,8 @@ class Inventory:
             if cluster.name == name:
                 return cluster
         what = "holds several clusters" if name is None else f"holds no cluster {name!r}"
-        hint = "" if name is None else f"; {suggestion(name, names)}"
-        fix = f"choose with --cluster: {', '.join(names)}{hint}"
-        raise ConfigError([Problem(self.path, 0, "clusters", what, fix)])
+        fix = f"choose with --cluster: {', '.join(names)}" if name is None else suggestion(name, names)
+        raise ConfigError([Problem(self.path, 0, "", what, fix)])
 
     def store_path(self, cluster: Cluster) -> Path:
         return self.state_dir / f"{cluster.name}.db"

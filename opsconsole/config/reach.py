@@ -25,6 +25,7 @@ SSH_FIELDS = (
     "connecting",
     "probe_interval",
 )
+KEY_ELSEWHERE = "check the path; an agent may hold the key"
 _ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,99}\$?")
 _JUMP = re.compile(
@@ -62,12 +63,12 @@ class Folder:
         found = self.source.parsed(node, field, self._path)
         return None if found is None else Path(found)
 
-    def keys(self, node: Node | None, field: str) -> tuple[str, ...]:
-        """Private keys. A missing one is a warning: it may be there when the console runs."""
+    def files(self, node: Node | None, field: str, fix: str = "check the path") -> tuple[str, ...]:
+        """A missing one is a warning: it may be there when the console runs."""
         found = self.paths(node, field)
         for path in found:
             if not Path(path).is_file():
-                self.source.warn(node, field, f"there is no file {path}", "check the path; an agent may hold the key")
+                self.source.warn(node, field, f"there is no file {path}", fix)
         return found
 
     def command(self, node: Node | None, field: str) -> tuple[str, ...]:
@@ -108,10 +109,10 @@ def read_ssh(folder: Folder, node: Node | None) -> SshSettings:
     return SshSettings(
         source.parsed(entries.get("user"), "ssh.user", parse_user),
         source.integer(entries.get("port"), "ssh.port", 1, 65535),
-        folder.keys(entries.get("identity"), "ssh.identity"),
+        folder.files(entries.get("identity"), "ssh.identity", KEY_ELSEWHERE),
         words(source, entries.get("jump"), "ssh.jump", parse_jump),
-        folder.paths(entries.get("known_hosts"), "ssh.known_hosts"),
-        folder.paths(entries["config"], "ssh.config") if "config" in entries else None,
+        folder.files(entries.get("known_hosts"), "ssh.known_hosts"),
+        folder.files(entries["config"], "ssh.config") if "config" in entries else None,
         timeout or default.connect_timeout_ms,
         source.integer(entries.get("connecting"), "ssh.connecting", 1, 1024) or default.connecting,
         interval or default.probe_interval_ms,

@@ -168,6 +168,8 @@ class _SnapshotReader:
         waiting = source.span_ms(entries.get("waiting"), f"{place}.waiting", 0, LONGEST) or 0
         workload = self._fields(node, entries, place, WorkloadId(wid or ""), waiting)
         if workload is None or wid is None or wid in self.state.workloads:
+            if "running" in entries:  # for its errors
+                self._where(entries, place, workload)
             return
         attempt = source.integer(entries.get("attempt"), f"{place}.attempt", 0, 10**9) or 0
         record = WorkloadRecord(workload, waiting_since=self.state.now - waiting, attempt=attempt)
@@ -203,17 +205,22 @@ class _SnapshotReader:
         enqueue(self.state, record)
 
     def _running(self, entries: dict[str, Node], place: str, record: WorkloadRecord) -> None:
+        members, ran, age = self._where(entries, place, record.workload)
+        if members:
+            self._start(record, members, ran, age)
+
+    def _where(
+        self, entries: dict[str, Node], place: str, workload: Workload | None
+    ) -> tuple[dict[HostName, int], int, int | None]:
+        """Slots by host, for how long it has run, and the age of its checkpoint."""
         source = self.source
         running = source.mapping(entries["running"], f"{place}.running", ("on", "for"))
         for name in ("on", "for"):
             if name not in running:
                 source.fail(entries["running"], f"{place}.running.{name}", "is missing", "see docs/snapshot.md")
         ran = source.span_ms(running.get("for"), f"{place}.running.for", 0, LONGEST) or 0
-        members = self._members(running.get("on"), f"{place}.running.on", record.workload)
-        age = source.span_ms(entries.get("checkpoint_age"), f"{place}.checkpoint_age", 0, LONGEST)
-        if not members:
-            return
-        self._start(record, members, ran, age)
+        members = self._members(running.get("on"), f"{place}.running.on", workload)
+        return members, ran, source.span_ms(entries.get("checkpoint_age"), f"{place}.checkpoint_age", 0, LONGEST)
 
     def _start(self, record: WorkloadRecord, members: dict[HostName, int], ran: int, age: int | None) -> None:
         state, w = self.state, record.workload
@@ -228,7 +235,7 @@ class _SnapshotReader:
         started(state, run, begun)
         run.checkpoint_at = None if age is None else state.now - age
 
-    def _members(self, node: Node | None, place: str, w: Workload) -> dict[HostName, int]:
+    def _members(self, node: Node | None, place: str, w: Workload | None) -> dict[HostName, int]:
         """Slots by host. The GPUs must exist, be free of other runs, and be those that the workload asked for."""
         source, before = self.source, len(self.source.problems)
         members: dict[HostName, int] = {}
@@ -239,7 +246,7 @@ class _SnapshotReader:
                     source.fail(value, f"{place}.{key}", f"the host {name!r} stands twice", "name it once")
                 elif gpus is not None and (slots := self._slots(value, f"{place}.{key}", name, gpus)):
                     members[name] = slots
-        if len(source.problems) > before:
+        if len(source.problems) > before or node is None or w is None:
             return {}
         counts = {mask.bit_count() for mask in members.values()}
         total = sum(mask.bit_count() for mask in members.values())

@@ -146,7 +146,7 @@ def driver_step(probe: dict[str, Any]) -> Step:
 
 
 def gpu_step(probe: dict[str, Any], expected: int | None, twins: Sequence[str] = ()) -> Step:
-    """As many as expected, and none of them a GPU of one of `twins`."""
+    """As many as expected, and none of them a GPU of one of `twins`. What to do about a driver is said of the driver."""
     found = len(probe.get("gpus") or ())
     if twins:
         advice = "One machine under several names: list it once in the inventory."
@@ -155,7 +155,8 @@ def gpu_step(probe: dict[str, Any], expected: int | None, twins: Sequence[str] =
         return Step(StepName.GPUS, Verdict.OK if found else Verdict.WARN, f"{found} found")
     if found == expected:
         return Step(StepName.GPUS, Verdict.OK, f"{found} of {expected}")
-    advice = "Look for a fallen GPU (dmesg, nvidia-smi), or correct gpus: in the inventory."
+    fallen = "Look for a fallen GPU (dmesg, nvidia-smi), or correct gpus: in the inventory."
+    advice = "" if value(probe.get("driver"))[0] is None else fallen
     return Step(StepName.GPUS, Verdict.FAIL, f"{found} of {expected}", advice)
 
 

@@ -151,7 +151,7 @@ def _too_many_keys(error: Exception) -> bool:
 def _auth_error(name: str, step: str, error: Exception, route: Route, watcher: Watcher, offer: Offer) -> TransportError:
     tried = f"{len(offer.keys)} key{'s' if len(offer.keys) != 1 else ''} offered"
     why = "; ".join([plain(str(error)), tried, *offer.problems, *([watcher.banner] if watcher.banner else [])])
-    advice = f"Log in by hand with ssh -v {_login(route)}, and check user: and identity: in the inventory."
+    advice = f"Log in by hand with: {_login(route, '-v')}; check user: and identity: in the inventory."
     if _too_many_keys(error):
         advice = "Set identity: for this host in the inventory, so that only that key is offered."
     elif offer.problems:
@@ -173,6 +173,12 @@ def _tunnel_error(name: str, step: str, error: asyncssh.ChannelOpenError, route:
     return TransportError(name, step, why, Unreach.DNS if "resolve" in why.lower() else kind)
 
 
+def _login(route: Route, *options: str) -> str:
+    """What a person types to do the same."""
+    jump = ("-J", ",".join(hop.address.spoken for hop in route.hops)) if route.hops else ()
+    return " ".join(("ssh", *options, *jump, route.address.spoken))
+
+
 def _host_key_error(name: str, error: Exception, route: Route, watcher: Watcher, trust: Trust) -> TransportError:
     what = "verify the host key" + route.through
     port = f"-p {route.port} " if route.port != 22 else ""
@@ -191,22 +197,15 @@ def _host_key_error(name: str, error: Exception, route: Route, watcher: Watcher,
             f"then compare the new fingerprint by another way.",
         )
     scan = f"ssh-keyscan {port}{route.host}"
-    login = f"ssh {_login(route)}"
     looked = [path if os.path.exists(os.path.expanduser(path)) else f"{path} (not there)" for path in route.known_hosts]
     return TransportError(
         name,
         what,
         f"{offered}, and {route.alias} is in none of {', '.join(looked)}",
         Unreach.HOST_KEY_UNKNOWN,
-        advice=f"Compare the fingerprint while logging in once with: {login}"
+        advice=f"Compare the fingerprint while logging in once with: {_login(route)}"
         + (f"  (or add the line of: {scan})" if not route.hops else ""),
     )
-
-
-def _login(route: Route) -> str:
-    """What to type after `ssh` to come to the same place."""
-    jump = f"-J {','.join(hop.address.spoken for hop in route.hops)} " if route.hops else ""
-    return f"{jump}{route.address.spoken}"
 
 
 class SshChannel(asyncssh.SSHClientSession[bytes]):
