@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -11,6 +15,7 @@ from scheduler_core.sim.scenario import Scenario
 
 SEEDS = range(20)
 STEPS = 1000
+ROOT = Path(__file__).parents[2]
 
 
 def encoded(engine: Engine) -> bytes:
@@ -47,6 +52,21 @@ def test_folding_the_journal_gives_the_same_state_from_any_snapshot(seed: int) -
             recovered = Engine(from_image(image))
     assert encoded(recovered) == encoded(scenario.engine)
     assert recovered.outstanding() == scenario.engine.outstanding()
+
+
+def test_a_world_is_the_same_on_every_hash_seed() -> None:
+    """Rule 6: no set and no hash enters a decision."""
+    code = (
+        "import hashlib, msgspec; from scheduler_core.sim.scenario import run; "
+        "print(hashlib.sha256(msgspec.json.encode([t.step.decisions for t in run(8, 300).ticks])).hexdigest())"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("seed", range(300, 304))
