@@ -40,7 +40,7 @@ class HostLinks:
     ) -> None:
         self.picture, self.epoch, self.emit, self.lose = picture, epoch, emit, lose
         self.acting = False
-        self._wanted = dict(picture.site.reach)
+        self._wanted = self._left() | dict(picture.site.reach)
         self.sensing = Sensing(
             picture.store.id,
             self._gpus,
@@ -82,6 +82,11 @@ class HostLinks:
         """Connects who came or moved. Who left stays connected until `let_go`."""
         self._wanted |= self.picture.site.reach
         self.pool.replace(self._wanted.values())
+
+    def _left(self) -> dict[str, Any]:
+        """Who left the inventory while nobody led, with runs."""
+        site, hosts = self.picture.site, self.picture.state.hosts
+        return {name: way for name, way in site.left.items() if (h := hosts.get(HostName(name))) is not None and h.runs}
 
     def let_go(self) -> None:
         """Who left the inventory is cut when the last run there has ended. Without an address only a person can tell
@@ -205,14 +210,14 @@ class HostLinks:
         one is old: nothing is placed there (rule 26).
         """
         until = time.monotonic() + longest_s
-        while time.monotonic() < until and any(map(self._undecided, self.picture.site.hosts)):
+        while time.monotonic() < until and any(map(self._undecided, self._wanted)):
             await asyncio.sleep(0.05)
         self.emit(HostStale(HostName(name)) for name in self.silent())
         left = [name for name in self.picture.state.hosts if name not in self._wanted]
         self.emit(HostUnreachable(name, "it left the inventory") for name in left)
 
     def silent(self) -> tuple[str, ...]:
-        return tuple(name for name in self.picture.site.hosts if not self.has_spoken(name))
+        return tuple(name for name in self._wanted if not self.has_spoken(name))
 
     def _undecided(self, host: str) -> bool:
         if self.has_spoken(host):
@@ -228,7 +233,7 @@ class HostLinks:
 
     def reconnect(self) -> None:
         """Try every lost host now instead of after its pause."""
-        for name in self.picture.site.hosts:
+        for name in self._wanted:
             with contextlib.suppress(OpsConsoleError):
                 self.pool.reconnect(name)
 
@@ -242,7 +247,7 @@ def forgotten_words(host: str, runs: Sequence[str]) -> str:
 
 
 def orphans_words(hosts: Sequence[str]) -> str:
-    """Hosts that left the inventory while nobody led: their runs are there, the way to them is not."""
+    """Hosts that left the inventory: their runs are there, and nobody knows the way to them any more."""
     if not hosts:
         return ""
     named = ", ".join(hosts[:5]) + (" …" if len(hosts) > 5 else "")

@@ -25,6 +25,7 @@ class Site:
     fence_s: float = 120.0
     digest: str = ""
     document: str = ""
+    left: Mapping[str, Destination] = field(default_factory=dict)  # hosts that it has no more, as they were reached
 
     def gpus(self, host: str) -> int | None:
         """GPUs that the inventory expects there; None where it names no such host."""

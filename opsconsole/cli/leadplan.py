@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opsconsole.cli.reloading import led_by, pending
+from opsconsole.cli.kept import led_by
+from opsconsole.cli.reloading import pending
 from opsconsole.cli.wiring import Place
 from opsconsole.leader import LeadPlan
 from opsconsole.presenting.hosts import problems

@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from opsconsole.cli.acting import act
+from opsconsole.cli.kept import led_by
 from opsconsole.cli.wiring import Place
 from opsconsole.config.diff import diff_inventories
 from opsconsole.config.errors import ConfigError
-from opsconsole.config.inventory import Inventory, parse_inventory, read_inventory
-from opsconsole.config.yamlio import Source
+from opsconsole.config.inventory import Inventory, read_inventory
 from opsconsole.errors import OpsConsoleError, StoreError
 from opsconsole.presenting.cluster_plans import plan_reload
 from opsconsole.presenting.plans import Plan
@@ -29,17 +28,6 @@ NOBODY_KNOWS = "nobody can tell what the leader goes by"
 LOOK_S = 1.0
 FIRST_ERRORS = 3
 Signature = tuple[int, ...]
-
-
-def led_by(kept: str | None) -> Inventory | None:
-    """The inventory that the leader goes by, or the last one went by, as the store has it. None: nobody can tell."""
-    if kept is None:
-        return None
-    path, text = json.loads(kept)
-    try:
-        return parse_inventory(Source(path, text), path)
-    except ConfigError:
-        return None  # written by a version that takes what this one refuses
 
 
 def pending(name: str, state: ClusterState, old: Inventory, new: Inventory) -> PendingInventory | None:

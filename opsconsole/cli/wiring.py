@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opsconsole.cli.kept import address_of, departed, document
 from opsconsole.config.diff import reloaded
-from opsconsole.config.inventory import Cluster, Inventory, InventoryHost, find_inventory, read_inventory
+from opsconsole.config.inventory import Cluster, Inventory, find_inventory, read_inventory
 from opsconsole.errors import OpsConsoleError
 from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
 from opsconsole.runtime import Runtime
-from opsconsole.site import Site
+from opsconsole.site import INVENTORY, Site
 from opsconsole.store.store import Store
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ class Place:
         """The inventory, for those who started elsewhere."""
         return os.path.abspath(self.inventory.path)
 
-    def site(self) -> Site:
-        inventory = self.inventory
+    def site(self, left: Mapping[str, HostAddress] | None = None) -> Site:
+        """`left`: hosts that the inventory has no more, and how they were reached."""
+        inventory, left = self.inventory, left or {}
         return Site(
             self.cluster.name,
             self.cluster.loaded(),
@@ -53,7 +55,8 @@ class Place:
             {host.name: host.fence for host in self.cluster.hosts if host.fence},
             inventory.fence_timeout_ms / 1000,
             inventory.digest,
-            json.dumps([self.file, inventory.text]),
+            document(self.file, inventory.text, left),
+            left,
         )
 
     async def reread(self, digest: str) -> Site:
@@ -62,7 +65,9 @@ class Place:
         if new.digest != digest:
             what = f"the leader's inventory, {self.file}, is not the one that the plan was made from"
             raise OpsConsoleError(what, advice="look at it again: opsconsole reload --dry-run")
-        return Place(reloaded(self.inventory, new), new.cluster(self.cluster.name)).site()
+        with contextlib.closing(self.open_store(read_only=True)) as store:
+            left = departed(store.get(INVENTORY), new.cluster(self.cluster.name))
+        return Place(reloaded(self.inventory, new), new.cluster(self.cluster.name)).site(left)
 
     def open_store(self, read_only: bool = False) -> Store:
         return Store(self.inventory.store_path(self.cluster), read_only)
@@ -72,7 +77,8 @@ class Place:
         return Runtime(self.site(), self.open_store(read_only=True))
 
     def leader(self) -> Runtime:
-        return Runtime(self.site(), self.open_store(), self.make_pool, self.reread)
+        store = self.open_store()
+        return Runtime(self.site(departed(store.get(INVENTORY), self.cluster)), store, self.make_pool, self.reread)
 
     def make_pool(
         self,
@@ -110,23 +116,6 @@ class Place:
 
     def addresses(self) -> list[HostAddress]:
         return [address_of(host, self.inventory) for host in self.cluster.hosts]
-
-
-def address_of(host: InventoryHost, inventory: Inventory) -> HostAddress:
-    """How transport reaches a host of the inventory."""
-    from opsconsole.transport.address import HostAddress
-
-    return HostAddress(
-        host.name,
-        host.address,
-        host.port,
-        host.user,
-        host.identity,
-        host.jump,
-        inventory.ssh.connect_timeout_ms / 1000,
-        host.python,
-        host.state_dir,
-    )
 
 
 def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> ClusterView:
