@@ -21,7 +21,9 @@ from scheduler_core.decisions import (
 )
 from scheduler_core.fleet import HostState
 from scheduler_core.hosttable import HostEvent, move
+from scheduler_core.ids import HostName
 from scheduler_core.observations import By, DrainRequested
+from scheduler_core.settled import News
 from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run
 from scheduler_core.timers import watch_run
 from scheduler_core.workload import WorkloadPhase
@@ -116,7 +118,14 @@ def breaker_tripped(state: ClusterState, decision: BreakerTripped) -> None:
 def pass_done(state: ClusterState, decision: PassDone) -> None:
     """Who waits for `max_blast`'s patience keeps its place in it, and is looked at again when it is over (rule 18)."""
     state.last_pass_at = state.now
+    if decision.read_standings:
+        state.standings_read_at = state.now
     state.dirty = False
+    leaving = [run for run in (state.runs[r] for r in state.index.stopping) if run.stop_at == state.now]
+    # What its victims free beyond the need is for the next pass; what else it has done it has reckoned with.
+    hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members}
+    moved = 0 if decision.read_standings else state.index.news.moved
+    state.index.news = News(everything=False, hosts=hosts, moved=moved)
     known = state.blast_blocked
     state.blast_blocked = {wid: known.get(wid, state.now) for wid in decision.blocked}
     for wid in decision.blocked:

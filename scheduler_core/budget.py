@@ -106,6 +106,11 @@ class BudgetTree:
         return scales
 
     @cached_property
+    def shares(self) -> dict[BudgetId, tuple[int, int]]:
+        """The guaranteed fractions as numerators and denominators."""
+        return {budget: (f.numerator, f.denominator) for budget, f in self.fractions.items()}
+
+    @cached_property
     def leaves_below(self) -> dict[BudgetId, tuple[BudgetId, ...]]:
         """The leaves of each subtree; a leaf is its own."""
         found: dict[BudgetId, list[BudgetId]] = {b.id: [] for b in self.budgets}

@@ -8,7 +8,7 @@ from scheduler_core.budget import BudgetTree
 from scheduler_core.decisions import Member, StopDecided
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, HostName, RunId
-from scheduler_core.index import Index, LeafQueue
+from scheduler_core.index import Index
 from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU
@@ -49,6 +49,7 @@ def remove_host(state: ClusterState, name: HostName) -> None:
     record = state.hosts[name]
     touch_host(state, record, removed=True, reach=type(record.reach).NEVER_SEEN)
     del state.hosts[name]
+    state.index.book.forget(name)
     state.index.sizes.clear()
 
 
@@ -61,38 +62,42 @@ def touch_host(state: ClusterState, record: HostRecord, /, **fields: Any) -> Non
     if after != before:
         state.ledgers.service.change(state.now, (after - before) * GPU)
         record.counted = after
-    state.index.set_free(record.host.name, record.free.bit_count())
-    state.dirty = True
+    if _see(state, record) or after != before:
+        state.dirty = True
+
+
+def _see(state: ClusterState, record: HostRecord) -> bool:
+    """What the host could give now. True where it is more than before: then somebody may start."""
+    if state.hosts.get(record.host.name) is not record:
+        return False  # it has left
+    name, open_slots = record.host.name, record.usable & ~record.claimed
+    free = open_slots & ~record.held
+    state.index.set_free(name, free.bit_count())
+    grew = state.index.book.see(name, open_slots, free) or record.claimed != 0  # a claim may have come true
+    if grew:
+        state.index.news.hosts[name] = None
+    return grew
 
 
 # -- workloads ----------------------------------------------------------------------------------------------------
-
-
-def _queue(state: ClusterState, record: WorkloadRecord) -> LeafQueue:
-    index = state.index
-    queues = index.queues if record.workload.allocated else index.unallocated_queues
-    queue = queues.get(record.workload.budget)
-    if queue is None:
-        queue = queues[record.workload.budget] = LeafQueue()
-    return queue
 
 
 def enqueue(state: ClusterState, record: WorkloadRecord) -> None:
     """A workload enters the state. A waiting one enters its leaf's queue."""
     state.workloads[record.workload.id] = record
     if record.phase is WorkloadPhase.WAITING:
-        _queue(state, record).add(record.workload)
+        state.index.enqueue(record.workload)
         state.dirty = True
 
 
 def set_phase(state: ClusterState, record: WorkloadRecord, phase: WorkloadPhase) -> None:
     """Moves it between waiting, running, held and ended. A claim must have been dropped before."""
     if record.phase is WorkloadPhase.WAITING:
-        _queue(state, record).remove(record.workload)
+        state.index.dequeue(record.workload)
     record.phase = phase
     if phase is WorkloadPhase.WAITING:
         record.waiting_since = state.now
-        _queue(state, record).add(record.workload)
+        state.index.enqueue(record.workload)
     state.dirty = True
 
 
@@ -102,10 +107,10 @@ def replace_workload(state: ClusterState, record: WorkloadRecord, **fields: Any)
 
     waiting = record.phase is WorkloadPhase.WAITING
     if waiting:
-        _queue(state, record).remove(record.workload)
+        state.index.dequeue(record.workload)
     record.workload = replace(record.workload, **fields)
     if waiting:
-        _queue(state, record).add(record.workload)
+        state.index.enqueue(record.workload)
     state.dirty = True
 
 
@@ -140,9 +145,13 @@ def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None
         index.claimants[workload.id] = None
     else:
         del index.claimants[workload.id]
-    for budget in state.budgets.chains[workload.budget]:
+    chain = state.budgets.chains[workload.budget]
+    for budget in chain:
         index.claimed[budget] += sign * workload.gpus
-        index.fixed[budget] += sign * workload.gpus * GPU * workload.min_runtime_ms
+    amount = workload.gpus * GPU * workload.min_runtime_ms
+    index.fix(chain, sign * amount)
+    index.news.promised(amount)
+    index.news.leaves[workload.budget] = None
 
 
 # -- runs ---------------------------------------------------------------------------------------------------------
@@ -157,6 +166,7 @@ def hold(state: ClusterState, run: Run) -> None:
         touch_host(state, host, held=host.held | member.slots)
     chain = state.budgets.chains[run.budget]
     state.ledgers.charge(chain, state.now, run.gpus * GPU, run.allocated)
+    state.index.news.promised(run.gpus * GPU * run.min_runtime_ms)
     _index_run(state, run)
 
 
@@ -167,16 +177,26 @@ def started(state: ClusterState, run: Run, at: int) -> None:
     if run.allocated and run.stop is None:
         chain = state.budgets.chains[run.budget]
         state.index.promise(run.id, at + run.min_runtime_ms, run.gpus, chain, state.now)
-    state.dirty = True
 
 
 def stopping(state: ClusterState, run: Run, stop: StopDecided) -> None:
     """The run is told to stop: it promises nothing more and is no candidate; its GPUs stay held."""
+    if run.started_at is None:
+        state.index.news.relieve(run.budget, run.gpus * GPU * run.min_runtime_ms)
     _forget_start(state, run)
     run.stop, run.stop_at = stop, state.now
-    state.index.withdraw(run.id, run.budget)
-    state.index.stopping[run.id] = None
+    state.index.withdraw(run.id, state.budgets.chains[run.budget], state.now)
+    _leaves(state, run)
+    state.index.news.hosts |= dict.fromkeys(run.members)
     state.dirty = True
+
+
+def _leaves(state: ClusterState, run: Run) -> None:
+    """Its GPUs come free."""
+    state.index.stopping[run.id] = None
+    for name, member in run.members.items():
+        if member.phase.holds_gpus:
+            state.index.book.leave(name, member.slots)
 
 
 def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase, ago_ms: int = 0) -> bool:
@@ -190,7 +210,9 @@ def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase
     if before.holds_gpus and not phase.holds_gpus:
         _withdraw_part(state, run, member)
         _uncharge(state, run, member, at)
+        state.index.book.release(name, member.slots)
         touch_host(state, host, held=host.held & ~member.slots)
+        state.dirty = True
     if (leaks := phase is MemberPhase.LEAKED) or before is MemberPhase.LEAKED:
         touch_host(state, host, leaked=host.leaked | member.slots if leaks else host.leaked & ~member.slots)
     if phase.gone and not before.gone:
@@ -210,27 +232,26 @@ def _uncharge(state: ClusterState, run: Run, member: MemberRecord, at: int) -> N
 def _withdraw_part(state: ClusterState, run: Run, member: MemberRecord) -> None:
     """A gang that loses a member promises only the rest."""
     index, count = state.index, member.slots.bit_count()
+    chain = state.budgets.chains[run.budget]
     if run.allocated and run.started_at is None and run.stop is None:
-        for budget in state.budgets.chains[run.budget]:
-            index.fixed[budget] -= count * GPU * run.min_runtime_ms
+        index.fix(chain, -count * GPU * run.min_runtime_ms)
+        index.news.relieve(run.budget, count * GPU * run.min_runtime_ms)
     elif (promise := index.promises.get(run.id)) is not None:
-        index.withdraw(run.id, run.budget)
+        index.withdraw(run.id, chain, state.now)
         index.promise(run.id, promise.until, run.gpus - count, promise.chain, state.now)
 
 
 def drop_run(state: ClusterState, run: Run) -> None:
     """The run is gone and leaves the state; what it was stays in the workload's attempts."""
-    state.index.withdraw(run.id, run.budget)
+    state.index.withdraw(run.id, state.budgets.chains[run.budget], state.now)
     state.index.stopping.pop(run.id, None)
     del state.runs[run.id]
-    state.dirty = True
 
 
 def _forget_start(state: ClusterState, run: Run) -> None:
     """A run that has not wholly started commits its whole min runtime; now it does not any more."""
     if run.allocated and run.started_at is None and run.stop is None:
-        for budget in state.budgets.chains[run.budget]:
-            state.index.fixed[budget] -= run.gpus * GPU * run.min_runtime_ms
+        state.index.fix(state.budgets.chains[run.budget], -run.gpus * GPU * run.min_runtime_ms)
 
 
 def _index_run(state: ClusterState, run: Run) -> None:
@@ -238,12 +259,14 @@ def _index_run(state: ClusterState, run: Run) -> None:
     for budget in chain:
         index.held[budget] += run.gpus
     if run.stop is not None:
-        index.stopping[run.id] = None
+        _leaves(state, run)
     elif not run.allocated:
         index.running_unallocated[run.id] = None
+        for name, member in run.members.items():
+            if member.phase.holds_gpus:
+                index.book.soften(name, member.slots)
     elif run.started_at is None:
-        for budget in chain:
-            index.fixed[budget] += run.gpus * GPU * run.min_runtime_ms
+        index.fix(chain, run.gpus * GPU * run.min_runtime_ms)
     else:
         index.promise(run.id, run.started_at + run.min_runtime_ms, run.gpus, chain, state.now)
 
@@ -255,13 +278,13 @@ def rebuild(state: ClusterState) -> None:
     """Makes the index anew from the records: after a restart, and when the tree changed."""
     state.index = Index()
     for host in state.hosts.values():
-        state.index.set_free(host.host.name, host.free.bit_count())
+        _see(state, host)
     for run in state.runs.values():
         _index_run(state, run)
     waiting = WorkloadPhase.WAITING
     for record in state.workloads.values():
         if record.phase is waiting:
-            _queue(state, record).add(record.workload)
+            state.index.enqueue(record.workload)
         if record.claim:
             _count_claim(state, record, +1)
 

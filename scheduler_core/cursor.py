@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.ids import ROOT, BudgetId, WorkloadId
-from scheduler_core.index import LeafKey, LeafQueue, Signature
+from scheduler_core.index import LeafQueue
+from scheduler_core.settled import Blocked, LeafKey, Signature
 from scheduler_core.state import ClusterState
 
 
 class LeafCursor:
-    """The waiting workloads of a leaf, in order. Signatures that cannot start any more in this pass are left out."""
+    """The waiting workloads of a leaf, in order, and what a pass has met among them."""
 
     def __init__(self, queue: LeafQueue) -> None:
-        self._lists = queue.by_signature
-        self._heads: list[tuple[LeafKey, Signature, int]] = [(k[0], s, 0) for s, k in self._lists.items()]
+        self.signatures = queue.by_signature
+        self._heads: list[tuple[LeafKey, Signature, int]] = [(k[0], s, 0) for s, k in self.signatures.items()]
         heapify(self._heads)
-        self.head_blocked = False
+        self.blocked: Blocked | None = None  # the first that cannot start, once it was met
+        self.capped: dict[Signature, None] = {}  # over a cap (rule 8)
+        self.certain = True  # none was kept from starting by a cap or a brake alone
 
-    def next(self, dead: dict[Signature, None]) -> tuple[WorkloadId, Signature] | None:
-        """The next one in order whose signature is not in `dead`."""
+    def next(self, out: Container[Signature]) -> tuple[WorkloadId, Signature] | None:
+        """The next one in order. Signatures in `out`, and those over a cap, are left out from now on."""
         while self._heads:
             key, signature, at = heappop(self._heads)
-            if self.head_blocked and signature in dead:
+            if signature in out or signature in self.capped:
                 continue
-            keys = self._lists[signature]
+            keys = self.signatures[signature]
             if at + 1 < len(keys):
                 heappush(self._heads, (keys[at + 1], signature, at + 1))
             return key[2], signature
@@ -33,34 +36,54 @@ class LeafCursor:
 
 
 class TreeCursor:
-    """Takes leaf after leaf, depth first: at each level the best-standing branch that still has work."""
+    """Takes leaf after leaf, depth first: at each level the best-standing branch that still has work.
 
-    def __init__(self, state: ClusterState, queues: dict[BudgetId, LeafQueue], order: Callable[[BudgetId], object]):
-        self._children: dict[BudgetId, list[BudgetId]] = {}
-        self._state, self._order = state, order
-        self.leaves = {leaf: LeafCursor(queue) for leaf, queue in queues.items() if queue.by_signature}
-        for leaf in self.leaves:
+    `ranked` gives a branch's children, the best-standing first.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        queues: dict[BudgetId, LeafQueue],
+        ranked: Callable[[BudgetId], Iterable[BudgetId]],
+        leaves: Iterable[BudgetId] | None = None,
+    ) -> None:
+        self._chains, self._queues, self._ranked = state.budgets.chains, queues, ranked
+        self._cursors: dict[BudgetId, LeafCursor] = {}
+        self.retain(queues if leaves is None else leaves)
+
+    def retain(self, leaves: Iterable[BudgetId]) -> None:
+        """From now on only these."""
+        self._children: dict[BudgetId, dict[BudgetId, None]] = {}
+        for leaf in leaves:
             child = leaf
-            for parent in (*state.budgets.chains[leaf][1:], ROOT):
-                kids = self._children.setdefault(parent, [])
+            for parent in (*self._chains[leaf][1:], ROOT):
+                kids = self._children.setdefault(parent, {})
                 if child in kids:
                     break
-                kids.append(child)
+                kids[child] = None
                 child = parent
+
+    def leaf(self, leaf: BudgetId) -> LeafCursor:
+        """Where the walk of this leaf stands."""
+        if (cursor := self._cursors.get(leaf)) is None:
+            cursor = self._cursors[leaf] = LeafCursor(self._queues[leaf])
+        return cursor
 
     def best(self) -> BudgetId | None:
         """The leaf whose turn it is at the standings of this moment."""
         at = ROOT
         while kids := self._children.get(at):
-            at = kids[0] if len(kids) == 1 else min(kids, key=self._order)  # type: ignore[arg-type]
+            at = next(iter(kids)) if len(kids) == 1 else next(kid for kid in self._ranked(at) if kid in kids)
         return at if at != ROOT else None
 
     def exhaust(self, leaf: BudgetId) -> None:
         """The leaf has nothing more that could start in this pass."""
         child = leaf
-        for parent in (*self._state.budgets.chains[leaf][1:], ROOT):
-            self._children[parent].remove(child)
-            if self._children[parent]:
+        for parent in (*self._chains[leaf][1:], ROOT):
+            kids = self._children[parent]
+            del kids[child]
+            if kids:
                 return
             child = parent
 
@@ -68,6 +91,6 @@ class TreeCursor:
 def in_order(state: ClusterState, cursor: TreeCursor) -> Iterator[WorkloadId]:
     """Every waiting workload at unchanging standings: the queue as people see it."""
     while (leaf := cursor.best()) is not None:
-        while (found := cursor.leaves[leaf].next({})) is not None:
+        while (found := cursor.leaf(leaf).next(())) is not None:
             yield found[0]
         cursor.exhaust(leaf)

@@ -136,6 +136,7 @@ class PassDone:
     """A planning pass happened: keeps `pass_interval` the same in a replay, and back-off with it."""
 
     blocked: tuple[WorkloadId, ...] = ()  # heads that `max_blast` alone blocked (rule 18's patience)
+    read_standings: bool = False  # it compared all standings, not only those that events touched
 
 
 Decision = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from scheduler_core.agenda import turn_ms
 from scheduler_core.breaker import automatic, preemptable_gpus
 from scheduler_core.commands import Command, FenceHost, StartMember, StopMember
 from scheduler_core.contract import checkpoint_grace_ms, guarded_ms, kill_at
@@ -22,11 +23,9 @@ from scheduler_core.ids import CommandId, HostName, RunId
 from scheduler_core.lifecycle import apply
 from scheduler_core.observations import Observation
 from scheduler_core.planner import plan_pass
+from scheduler_core.settled import Settled
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
 from scheduler_core.timers import due, forget, next_timer
-from scheduler_core.units import MINUTE
-
-DRIFT_MS = 1 * MINUTE  # standings move with time alone: while somebody waits and somebody may be preempted, look again
 
 
 class Step(NamedTuple):
@@ -64,6 +63,7 @@ class Engine:
         due(self.state)  # what it would decide stands in the journal
         for decision in decisions:
             apply(self.state, decision)
+        self.state.index.settled = Settled()  # which passes looked at what is not written down
 
     def _observe(self, now: int, observations: Sequence[Observation]) -> None:
         """What a tick without observations and decisions does must not matter: it is not journalled."""
@@ -87,7 +87,7 @@ class Engine:
         yield from drained(state)
         yield from automatic(state)
         if self._pass_is_due():
-            result = plan_pass(state, preemptable_gpus(state))
+            result = plan_pass(state, preemptable_gpus(state), state.index.settled)
             yield from result.decisions
             for wid in result.breaker:
                 if f"workload {wid}" not in state.tripped:
@@ -104,16 +104,16 @@ class Engine:
             return None
         if state.last_pass_at is None:
             return state.now
-        if state.dirty:
-            return state.last_pass_at + state.policy.pass_interval_ms
         index = state.index
-        turning = any(q.by_signature for q in index.queues.values()) and any(index.interruptible.values())
-        return state.last_pass_at + max(DRIFT_MS, state.policy.pass_interval_ms) if turning else None
+        if state.dirty and (index.news or index.settled.fresh or index.settled.open):
+            return state.last_pass_at + state.policy.pass_interval_ms
+        read_at = state.standings_read_at or 0
+        turning = index.queues and any(index.interruptible.values())
+        return max(read_at + turn_ms(state.policy), state.last_pass_at) if turning else None
 
     def _anybody_waits(self) -> bool:
         index = self.state.index
-        queues = (*index.queues.values(), *index.unallocated_queues.values())
-        return any(q.by_signature for q in queues) or bool(drained_gangs(self.state))
+        return bool(index.queues or index.unallocated_queues or drained_gangs(self.state))
 
     def next_wakeup(self) -> int | None:
         """The next instant at which time alone makes a step do something; None where only events can."""

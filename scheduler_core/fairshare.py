@@ -36,6 +36,7 @@ class Standings:
         self._charged: dict[BudgetId, int] = {}
         self._keys: dict[BudgetId, Key] = {}
         self._added: dict[BudgetId, int] = {}
+        self._ranked: dict[BudgetId, list[BudgetId]] = {}
 
     def usage(self, budget: BudgetId) -> int:
         """U of rule 3, without commitments; GPU-thousandths x ms."""
@@ -50,7 +51,9 @@ class Standings:
     def charged(self, budget: BudgetId) -> int:
         """Usage and commitments together."""
         if (known := self._charged.get(budget)) is None:
-            known = self._charged[budget] = self.usage(budget) + self.committed(budget)
+            step = self.state.ledgers.allocated.get(budget)
+            used = 0 if step is None else step.within(self.now, self.lookback)
+            known = self._charged[budget] = used + self.committed(budget)
         return known
 
     def commit(self, chain: Iterable[BudgetId], amount: int) -> None:
@@ -61,6 +64,7 @@ class Standings:
             self._charged[budget] = self.charged(budget) + amount
             self._added[budget] = self._added.get(budget, 0) + amount
             self._keys.pop(budget, None)
+            self._ranked.pop(self.tree.by_id[budget].parent, None)
 
     def key(self, budget: BudgetId) -> Key:
         """Rule 6."""
@@ -70,16 +74,19 @@ class Standings:
 
     def key_with(self, budget: BudgetId, extra: int) -> Key:
         """The standing if the branch had `extra` more on its account (rule 17 b)."""
-        amount, fraction = self.charged(budget) + extra, self.tree.fractions[budget]
-        if not fraction:
+        amount, (numerator, denominator) = self.charged(budget) + extra, self.tree.shares[budget]
+        if not numerator:
             return Key(True, False, 0, amount)
         below, above = self.tree.scales[budget]
-        if self.in_service and amount * fraction.denominator >= fraction.numerator * self.in_service:
+        if self.in_service and amount * denominator >= numerator * self.in_service:
             return Key(False, True, -self.tree.by_id[budget].over_budget_priority, amount * above)
         return Key(False, False, 0, amount * below)
 
-    def by_standing(self, budgets: Iterable[BudgetId]) -> list[BudgetId]:
-        return sorted(budgets, key=lambda b: (self.key(b), b))
+    def ranked(self, parent: BudgetId) -> list[BudgetId]:
+        """Its children, the best-standing first, ties by id: in that order the tree has them."""
+        if (known := self._ranked.get(parent)) is None:
+            known = self._ranked[parent] = sorted(self.tree.children[parent], key=self.key)
+        return known
 
     def entitlement(self, budget: BudgetId) -> Fraction:
         """E of rule 4, in GPU-thousandths x ms."""
@@ -92,7 +99,7 @@ class Standings:
 
     def standing(self, budget: BudgetId) -> Standing:
         """The figures behind a standing, for explanations (rule 23)."""
-        siblings = self.by_standing(self.tree.children[self.tree.by_id[budget].parent])
+        siblings = self.ranked(self.tree.by_id[budget].parent)
         return Standing(
             budget,
             self.usage(budget),
@@ -102,10 +109,23 @@ class Standings:
         )
 
 
-def unallocated_key(state: ClusterState, budget: BudgetId) -> tuple[bool, int, BudgetId]:
-    """Rule 6 for unallocated work: second-ledger usage / weight at each level, weight 0 last."""
-    used = state.ledgers.used(budget, state.now, state.policy.lookback_ms, allocated=False)
-    return (not state.budgets.fractions[budget], used * state.budgets.scales[budget][0], budget)
+class Takers:
+    """Rule 6 for unallocated work: second-ledger usage / weight at each level, weight 0 last, ties by id."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._ranked: dict[BudgetId, list[BudgetId]] = {}
+
+    def ranked(self, parent: BudgetId) -> list[BudgetId]:
+        """Its children, who has taken least first."""
+        if (known := self._ranked.get(parent)) is None:
+            known = self._ranked[parent] = sorted(self._state.budgets.children[parent], key=self._key)
+        return known
+
+    def _key(self, budget: BudgetId) -> tuple[bool, int]:
+        state = self._state
+        used = state.ledgers.used(budget, state.now, state.policy.lookback_ms, allocated=False)
+        return (not state.budgets.shares[budget][0], used * state.budgets.scales[budget][0])
 
 
 def commitment(workload: Workload) -> int:
@@ -130,7 +150,7 @@ def depth_first(standings: Standings) -> list[tuple[BudgetId, int]]:
     rows: list[tuple[BudgetId, int]] = []
 
     def visit(parent: BudgetId) -> None:
-        for rank, budget in enumerate(standings.by_standing(standings.tree.children[parent]), start=1):
+        for rank, budget in enumerate(standings.ranked(parent), start=1):
             rows.append((budget, rank))
             visit(budget)
 

@@ -1,97 +1,92 @@
-"""What each host could give in one pass, counted in GPUs: the way to the hosts worth a look, not to a decision."""
+"""What each host could give, counted in GPUs: the way to the hosts worth a look, not to a decision.
+
+A derived table of the index. It follows the state by masks of slots; a pass lays what it gives away over them
+(module prospects) and takes that off again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scheduler_core.decisions import Member
-from scheduler_core.ids import HostName, RunId
-from scheduler_core.placement import Room
-from scheduler_core.state import ClusterState, Run
+from scheduler_core.ids import HostName
+
+Buckets = dict[int, dict[HostName, None]]  # GPUs -> hosts with so many
 
 
-@dataclass
+@dataclass(slots=True)
 class HostBook:
-    """Built at the first search of a pass, kept as the pass gives GPUs away.
+    """Masks of slots by host, and the hosts in buckets of what they could give.
 
-    A host's `coming` GPUs are free or held by runs that stop; its `reach` counts all that any workload could get there.
+    A host's *open* slots are promised to nobody: free, or held by runs. Of the held ones the *soft* belong to runs that
+    somebody may stop or that stop already, the *leaving* to the latter. `reach` counts what any workload could get
+    there, `coming` what is free or comes free without another victim, where anything does.
     """
 
-    state: ClusterState
-    room: Room
-    going: dict[RunId, None]
-    _freeing: dict[HostName, int] = field(default_factory=dict)  # slots of runs that stop
-    _soft: dict[HostName, int] = field(default_factory=dict)  # slots of runs that some workload may stop, or that stop
+    open: dict[HostName, int] = field(default_factory=dict)
+    free: dict[HostName, int] = field(default_factory=dict)
+    soft: dict[HostName, int] = field(default_factory=dict)
+    leaving: dict[HostName, int] = field(default_factory=dict)
     reach: dict[HostName, int] = field(default_factory=dict)
     _coming: dict[HostName, int] = field(default_factory=dict)
-    _by_coming: dict[int, dict[HostName, None]] = field(default_factory=dict)
-    _runs: dict[HostName, list[tuple[Run, int]]] = field(default_factory=dict)
-    _by_reach: dict[int, dict[HostName, None]] = field(default_factory=dict)
+    _by_reach: Buckets = field(default_factory=dict)
+    _by_coming: Buckets = field(default_factory=dict)
+    _stale: dict[HostName, None] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        index, runs = self.state.index, self.state.runs
-        self._mark(self._freeing, (runs[run_id] for run_id in (*index.stopping, *self.going)))
-        self._mark(self._soft, (runs[run_id] for run_id in index.running_unallocated))
-        for ids in index.interruptible.values():
-            self._mark(self._soft, (runs[run_id] for run_id in ids))
-        for name in self._freeing:
-            self._soft[name] = self._soft.get(name, 0) | self._freeing[name]
-        self.touch(self._soft)
+    # -- following the state ---------------------------------------------------------------------------------------
 
-    def _mark(self, masks: dict[HostName, int], runs: Iterable[Run]) -> None:
-        for run in runs:
-            for name, member in run.members.items():
-                if member.phase.holds_gpus:
-                    masks[name] = masks.get(name, 0) | member.slots
+    def see(self, name: HostName, open_slots: int, free: int) -> bool:
+        """How the host stands. True where it could give a slot that it could not before."""
+        grew = open_slots & ~self.open.get(name, 0) | free & ~self.free.get(name, 0)
+        self.open[name], self.free[name] = open_slots, free
+        self._stale[name] = None
+        return bool(grew)
 
-    def stop(self, run: Run) -> None:
-        """The pass has decided to stop this run."""
-        self._mark(self._freeing, (run,))
-        self.touch(run.members)
+    def soften(self, name: HostName, slots: int) -> None:
+        """These belong to a run that somebody may stop now."""
+        self.soft[name] = self.soft.get(name, 0) | slots
+        self._stale[name] = None
 
-    def taken(self, members: Iterable[Member]) -> None:
-        """The pass has given these slots away."""
-        self.touch(m.host for m in members)
+    def leave(self, name: HostName, slots: int) -> None:
+        """These belong to a run that stops."""
+        self.soften(name, slots)
+        self.leaving[name] = self.leaving.get(name, 0) | slots
 
-    def touch(self, names: Iterable[HostName]) -> None:
-        for name in names:
-            free, open_slots = self.room.free(name), self.room.open_slots(name)
-            reach = (open_slots & (self._soft.get(name, 0) | free)).bit_count()
-            freeing = open_slots & self._freeing.get(name, 0)
-            self._set_reach(name, reach)
-            self._set_coming(name, (freeing | free).bit_count() if freeing else 0)
+    def release(self, name: HostName, slots: int) -> None:
+        """Their run holds them no longer."""
+        for masks in (self.soft, self.leaving):
+            if rest := masks.pop(name, 0) & ~slots:
+                masks[name] = rest
+        self._stale[name] = None
 
-    def _set_reach(self, name: HostName, reach: int) -> None:
-        before = self.reach.get(name)
-        if before != reach:
-            if before is not None:
-                del self._by_reach[before][name]
-            self._by_reach.setdefault(reach, {})[name] = None
-            self.reach[name] = reach
+    def forget(self, name: HostName) -> None:
+        """The host has left."""
+        for masks in (self.open, self.free):
+            masks.pop(name, None)
+        self._stale[name] = None
 
-    def _set_coming(self, name: HostName, coming: int) -> None:
-        before = self._coming.get(name, 0)
-        if before != coming:
-            if before:
-                del self._by_coming[before][name]
-            self._by_coming.setdefault(coming, {})[name] = None
-            self._coming[name] = coming
+    def refresh(self) -> None:
+        """Counts anew where something changed since the last time."""
+        for name in self._stale:
+            self.count(name, self.open.get(name, 0), self.free.get(name, 0), self.leaving.get(name, 0))
+        self._stale.clear()
 
-    def runs_on(self, name: HostName) -> list[tuple[Run, int]]:
-        """The host's runs that are not protected, with the slots that each holds there."""
-        if (known := self._runs.get(name)) is None:
-            soft, runs = self._soft.get(name, 0), self.state.runs
-            found = [(run, run.members[name]) for run in (runs[run_id] for run_id in self.state.hosts[name].runs)]
-            known = self._runs[name] = [(r, m.slots) for r, m in found if m.phase.holds_gpus and m.slots & soft]
-        return known
+    def spoil(self, name: HostName) -> None:
+        """A pass has counted otherwise; the next `refresh` takes the state's word again."""
+        self._stale[name] = None
+
+    def count(self, name: HostName, open_slots: int, free: int, leaving: int) -> None:
+        """The host's place in the buckets, with these masks."""
+        soft = open_slots & (self.soft.get(name, 0) | leaving | free)
+        leaving &= open_slots
+        _move(self._by_reach, self.reach, name, soft.bit_count())
+        _move(self._by_coming, self._coming, name, (leaving | free).bit_count() if leaving else 0)
+
+    # -- asking ----------------------------------------------------------------------------------------------------
 
     def enough(self, hosts: int, gpus: int) -> bool:
         """Could so many hosts give so many GPUs each, if everybody without protection left?"""
-        able = sum(len(names) for reach, names in self._by_reach.items() if reach >= gpus)
-        if able < hosts:
-            able += sum(len(names) for free, names in self.state.index.free.items() if free >= gpus)
-        return able >= hosts
+        return sum(len(names) for reach, names in self._by_reach.items() if reach >= gpus) >= hosts
 
     def reaching(self, gpus: int, most: int) -> list[HostName] | None:
         """The hosts that could give so many GPUs; None where there are more than `most`."""
@@ -108,3 +103,17 @@ class HostBook:
         for count in sorted(self._by_coming):
             if count >= gpus:
                 yield from sorted(self._by_coming[count])
+
+
+def _move(buckets: Buckets, counts: dict[HostName, int], name: HostName, count: int) -> None:
+    """A host with nothing to give is in no bucket."""
+    before = counts.get(name, 0)
+    if before == count:
+        return
+    if before:
+        del buckets[before][name]
+    if count:
+        buckets.setdefault(count, {})[name] = None
+        counts[name] = count
+    else:
+        del counts[name]

@@ -39,6 +39,7 @@ class StateImage:
     began_at: int = 0
     allowed: dict[str, None] = field(default_factory=dict)
     strays: list[tuple[RunId, HostName]] = field(default_factory=list)
+    standings_read_at: int | None = None
 
 
 def to_image(state: ClusterState) -> StateImage:

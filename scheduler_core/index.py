@@ -11,20 +11,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.settled import LeafKey, News, Settled, Signature
 from scheduler_core.units import GPU
 from scheduler_core.workload import Workload
-
-LeafKey = tuple[int, int, WorkloadId]  # order inside a leaf (rule 6): -priority, submission, id
-
-
-class Signature(NamedTuple):
-    """What placement can tell apart: workloads with the same signature fit, or do not fit, alike."""
-
-    gpus: int
-    hosts: int
-    gpus_per_host: int
-    needs: tuple[tuple[str, str], ...]
 
 
 def signature(workload: Workload) -> Signature:
@@ -72,7 +63,7 @@ class Index:
 
     free: dict[int, dict[HostName, None]] = field(default_factory=dict)  # free GPUs -> hosts with so many
     free_count: dict[HostName, int] = field(default_factory=dict)
-    queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)  # allocated, per leaf
+    queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)  # allocated, per leaf where anything waits
     unallocated_queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)
     claimants: dict[WorkloadId, None] = field(default_factory=dict)
     held: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs of all runs (rule 8)
@@ -83,11 +74,16 @@ class Index:
     promises: dict[RunId, Promise] = field(default_factory=dict)
     promise_heap: list[tuple[int, RunId]] = field(default_factory=list)
     interruptible: dict[BudgetId, dict[RunId, None]] = field(default_factory=dict)  # per leaf, allocated
+    interruptible_below: defaultdict[BudgetId, int] = field(default_factory=_zero)
+    exposed: list[RunId] = field(default_factory=list)  # interruptible ones that the book does not know of yet
     running_unallocated: dict[RunId, None] = field(default_factory=dict)
     stopping: dict[RunId, None] = field(default_factory=dict)
     timers: list[tuple[int, str, str]] = field(default_factory=list)  # heap: instant, kind, id; stale ones are skipped
     forgets: deque[tuple[int, str, str]] = field(default_factory=deque)  # instant, workload or drain, id: in order
     sizes: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = field(default_factory=dict)  # host sizes by needs
+    book: HostBook = field(default_factory=HostBook)
+    news: News = field(default_factory=News)
+    settled: Settled = field(default_factory=Settled)
 
     def committed(self, budget: BudgetId, now: int) -> int:
         """Rule 7's commitment of a branch, in GPU-thousandths x ms. Call `expire` for this instant first."""
@@ -96,6 +92,23 @@ class Index:
     def wake_at(self, at: int, kind: str, name: str) -> None:
         """Look again at this instant (module timers)."""
         heappush(self.timers, (at, kind, name))
+
+    def enqueue(self, workload: Workload) -> None:
+        """It waits."""
+        queues = self.queues if workload.allocated else self.unallocated_queues
+        queues.setdefault(workload.budget, LeafQueue()).add(workload)
+        if not self.settled.covers(workload.budget, leaf_key(workload), signature(workload), workload.allocated):
+            self.news.leaves[workload.budget] = None
+
+    def dequeue(self, workload: Workload) -> None:
+        """It waits no longer."""
+        queues = self.queues if workload.allocated else self.unallocated_queues
+        queue = queues[workload.budget]
+        queue.remove(workload)
+        if not queue.by_signature:
+            del queues[workload.budget]
+        if not self.settled.ahead_of(workload.budget, leaf_key(workload)):
+            self.news.leaves[workload.budget] = None
 
     def set_free(self, host: HostName, count: int) -> None:
         old = self.free_count.get(host, 0)
@@ -109,10 +122,15 @@ class Index:
         else:
             del self.free_count[host]
 
+    def fix(self, chain: tuple[BudgetId, ...], amount: int) -> None:
+        """A whole min runtime is promised, in GPU-thousandths x ms; or, below 0, no longer."""
+        for budget in chain:
+            self.fixed[budget] += amount
+
     def promise(self, run: RunId, until: int, gpus: int, chain: tuple[BudgetId, ...], now: int) -> None:
         """The run is protected until then; already past, it is interruptible at once."""
         if until <= now:
-            self.interruptible.setdefault(chain[0], {})[run] = None
+            self._expose(run, chain)
             return
         self.promises[run] = Promise(until, gpus * GPU, chain)
         self._promised(self.promises[run], +1)
@@ -123,11 +141,23 @@ class Index:
             self.promised_gpus[budget] += sign * promise.gpus
             self.promised_until[budget] += sign * promise.gpus * promise.until
 
-    def withdraw(self, run: RunId, leaf: BudgetId) -> None:
+    def _expose(self, run: RunId, chain: tuple[BudgetId, ...]) -> None:
+        self.interruptible.setdefault(chain[0], {})[run] = None
+        for budget in chain:
+            self.interruptible_below[budget] += 1
+        self.news.runs[run] = None
+        self.exposed.append(run)
+
+    def withdraw(self, run: RunId, chain: tuple[BudgetId, ...], now: int) -> None:
         """The run promises nothing any more and is no candidate: it stops, or has ended."""
         if (promise := self.promises.pop(run, None)) is not None:
             self._promised(promise, -1)
-        self.interruptible.get(leaf, {}).pop(run, None)
+            self.news.relieve(chain[0], promise.gpus * max(0, promise.until - now))
+        exposed = self.interruptible.get(chain[0], {})
+        if run in exposed:
+            del exposed[run]
+            for budget in chain:
+                self.interruptible_below[budget] -= 1
         self.running_unallocated.pop(run, None)
 
     def expire(self, now: int) -> bool:
@@ -140,7 +170,7 @@ class Index:
                 continue  # withdrawn meanwhile
             del self.promises[run]
             self._promised(promise, -1)
-            self.interruptible.setdefault(promise.chain[0], {})[run] = None
+            self._expose(run, promise.chain)
             any_expired = True
         return any_expired
 

@@ -171,6 +171,10 @@ _VIEWS: dict[str, Callable[[Index], object]] = {
     "interruptible": lambda i: {leaf: sorted(runs) for leaf, runs in i.interruptible.items() if runs},
     "unallocated": lambda i: sorted(i.running_unallocated),
     "stopping": lambda i: sorted(i.stopping),
+    "interruptible_below": lambda i: _nonzero(i.interruptible_below),
+    "open slots": lambda i: i.book.open,
+    "free slots": lambda i: i.book.free,
+    "leaving slots": lambda i: i.book.leaving,
 }
 
 RULES = (_slots, _claims, _runs, _contract, _hosts, _ledgers, _index)

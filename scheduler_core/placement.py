@@ -27,23 +27,22 @@ class Room:
     """The free GPUs of one pass: what the state has free, less what the pass has given away."""
 
     def __init__(self, state: ClusterState) -> None:
-        self.state = state
+        self.state, self._book = state, state.index.book
         self._taken: dict[HostName, int] = {}
         self._ends: dict[HostName, int] = {}  # protection end of what the pass has placed there
         self.given: dict[BudgetId, int] = {}  # GPUs given in this pass, per budget and its ancestors
         self._heaps: dict[int, list[Entry]] = {}
         self._moved: dict[int, dict[HostName, None]] = {}
         self.largest = max((count for count, hosts in state.index.free.items() if hosts), default=0)
+        self.left = sum(count * len(hosts) for count, hosts in state.index.free.items())
 
     def free(self, name: HostName) -> int:
         """The mask of free slots of a host."""
-        record = self.state.hosts[name]
-        return record.free & ~self._taken.get(name, 0)
+        return self._book.free[name] & ~self._taken.get(name, 0)
 
     def open_slots(self, name: HostName) -> int:
         """Free slots, and held ones that nobody has been promised: what could be free if the host's runs left."""
-        record = self.state.hosts[name]
-        return record.usable & ~(record.claimed | self._taken.get(name, 0))
+        return self._book.open[name] & ~self._taken.get(name, 0)
 
     def take(self, workload: Workload, members: tuple[Member, ...]) -> None:
         """The pass gives these slots to the workload, placed or waiting for its victims."""
@@ -51,6 +50,7 @@ class Room:
         for budget in self.state.budgets.chains[workload.budget]:
             self.given[budget] = self.given.get(budget, 0) + workload.gpus
         for member in members:
+            self.left -= (self.free(member.host) & member.slots).bit_count()
             self._taken[member.host] = self._taken.get(member.host, 0) | member.slots
             self._ends[member.host] = max(until, self._ends.get(member.host, 0))
             self._moved_to(member.host)

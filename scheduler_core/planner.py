@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from scheduler_core.agenda import agenda
 from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.explain import preemption_reason, standings_of
-from scheduler_core.fairshare import Standings, commitment, unallocated_key
+from scheduler_core.fairshare import Standings, Takers, commitment
 from scheduler_core.gangs import kept_gangs
-from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
-from scheduler_core.index import LeafQueue, Signature
+from scheduler_core.index import LeafQueue, leaf_key
 from scheduler_core.placement import Room
 from scheduler_core.preemption import NoPlan, Plan, Search, headroom
+from scheduler_core.prospects import Prospects
+from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.victims import Pool, Victim
 from scheduler_core.workload import WorkloadPhase
@@ -30,10 +32,14 @@ class PassResult:
     breaker: tuple[WorkloadId, ...] = ()
 
 
-def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED) -> PassResult:
-    """One pass at `state.now`. `preemptable_gpus` is what the breaker still allows (rule 29)."""
+def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED, settled: Settled | None = None) -> PassResult:
+    """One pass at `state.now`. `preemptable_gpus` is what the breaker still allows (rule 29).
+
+    `settled` is what the last pass left, and is brought up to date: then the decisions must be applied. Without it
+    the pass looks at everything.
+    """
     state.index.expire(state.now)
-    plan = _Pass(state, preemptable_gpus)
+    plan = _Pass(state, preemptable_gpus, settled or Settled())
     plan.promote_claims()
     plan.keep_gangs()
     plan.take_allocated()
@@ -48,9 +54,8 @@ def queue_order(state: ClusterState, also: Collection[WorkloadId] = ()) -> list[
     """
     state.index.expire(state.now)
     allocated, unallocated = _with_held(state, also)
-    standings = Standings(state)
-    by_need = TreeCursor(state, allocated, lambda budget: (standings.key(budget), budget))
-    by_use = TreeCursor(state, unallocated, lambda budget: unallocated_key(state, budget))
+    by_need = TreeCursor(state, allocated, Standings(state).ranked)
+    by_use = TreeCursor(state, unallocated, Takers(state).ranked)
     return [*in_order(state, by_need), *in_order(state, by_use)]
 
 
@@ -73,9 +78,8 @@ class _Pass:
 
     state: ClusterState
     preemptable_gpus: int
+    settled: Settled
     decisions: list[Decision] = field(default_factory=list)
-    dead: dict[Signature, None] = field(default_factory=dict)  # fits no free GPUs, and no unallocated victims help
-    book: HostBook | None = None  # opened by the first search
     blast_blocked: list[WorkloadId] = field(default_factory=list)
     breaker_blocked: list[WorkloadId] = field(default_factory=list)
 
@@ -83,9 +87,13 @@ class _Pass:
         self.standings = Standings(self.state)
         self.room = Room(self.state)
         self.pool = Pool(self.standings)
+        self.prospects = Prospects(self.state, self.room)
+        self.agenda = agenda(self.state, self.settled, self.pool)
+        self.dead = dict(self.settled.dead)  # and what only the breaker keeps from starting
 
     def result(self) -> PassResult:
-        done = PassDone(tuple(self.blast_blocked))
+        self.prospects.close()
+        done = PassDone(tuple(self.blast_blocked), self.agenda.reads_standings)
         return PassResult((*self.decisions, done), tuple(self.breaker_blocked))
 
     # -- 1: claims whose victims have gone ------------------------------------------------------------------------
@@ -113,49 +121,93 @@ class _Pass:
     # -- 2: allocated work, the most owed first --------------------------------------------------------------------
 
     def take_allocated(self) -> None:
-        standings = self.standings
-        cursor = TreeCursor(self.state, self.state.index.queues, lambda budget: (standings.key(budget), budget))
+        todo = self.agenda
+        cursor = TreeCursor(self.state, self.state.index.queues, self.standings.ranked, (*todo.heads, *todo.rest))
         while (leaf := cursor.best()) is not None:
-            if not self._take_from(cursor.leaves[leaf]):
+            if leaf not in todo.heads and not self._anything_revived():
+                cursor.retain(todo.heads)
+                todo.rest.clear()
+            elif self._take_from(leaf, cursor.leaf(leaf)):
+                todo.heads[leaf] = None  # another one is its head now
+            else:
                 cursor.exhaust(leaf)
+                todo.heads.pop(leaf, None)
 
-    def _take_from(self, cursor: LeafCursor) -> bool:
-        """Works on a leaf until something of it was placed or promised: then standings differ. False when it is
-        done."""
-        while not (cursor.head_blocked and self._nothing_left()):
-            found = cursor.next(self.dead)
-            if found is None:
-                return False
-            record = self.state.workloads[found[0]]
-            if record.claim or record.not_before > self.state.now:
-                continue  # has its promise already; or waits for its retry
-            if self._try(record, found[1], head=not cursor.head_blocked):
-                return True
-            cursor.head_blocked = True
-        return False
+    def _anything_revived(self) -> bool:
+        """May a workload start of a kind that could not at the last pass?"""
+        if self._nothing_left():
+            self._bury(self.agenda.revived)
+        return any(kind not in self.dead for kind in self.agenda.revived)
 
     def _nothing_left(self) -> bool:
         """Nothing is free and nobody without a guarantee runs: behind a blocked head nothing can start."""
         index = self.state.index
-        return not (self.room.largest or index.running_unallocated or index.stopping or self.pool.going)
+        return not (self.room.left or index.running_unallocated or index.stopping or self.pool.going)
 
-    def _try(self, record: WorkloadRecord, signature: Signature, head: bool) -> bool:
-        """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places
-        here.)"""
-        capped = not self._under_caps(record)
-        if not capped and signature not in self.dead and self._place(record):
-            return True
-        if not head and (capped or signature in self.dead):
-            return False
-        if self._preempt(record, head):
-            return True
-        if not head or not (capped or self._brakes(record)):
-            self.dead[signature] = None
+    def _bury(self, signatures: Iterable[Signature]) -> None:
+        for kind in signatures:
+            self.dead[kind] = self.settled.dead[kind] = None
+
+    def _take_from(self, leaf: BudgetId, cursor: LeafCursor) -> bool:
+        """Works on a leaf until something of it was placed or promised: then standings differ. False when it is
+        done."""
+        if leaf not in self.agenda.heads:
+            cursor.blocked = self._still_blocked(leaf)
+        while not (cursor.blocked and self._nothing_left()):
+            found = cursor.next(self.dead if cursor.blocked else ())
+            if found is None:
+                break
+            record = self.state.workloads[found[0]]
+            if record.claim or record.not_before > self.state.now:
+                continue  # has its promise already; or waits for its retry
+            if self._try(record, found[1], cursor):
+                return True
+        else:
+            self._bury(cursor.signatures)
+        ended = cursor.blocked or Blocked()
+        self.settled.settle(leaf, ended if cursor.certain else None)
         return False
 
-    def _brakes(self, record: WorkloadRecord) -> bool:
-        """Was it only a brake (rules 18, 29) that kept it from a plan?"""
-        return record.workload.id in (*self.blast_blocked[-1:], *self.breaker_blocked[-1:])
+    def _still_blocked(self, leaf: BudgetId) -> Blocked | None:
+        """What blocked the leaf at the last pass, unless its head is of a kind that may start now."""
+        known = self.settled.blocked[leaf]
+        return known if known.kind in self.dead else None
+
+    def _try(self, record: WorkloadRecord, kind: Signature, cursor: LeafCursor) -> bool:
+        """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places
+        here.) A leaf's first that can neither is its blocked head."""
+        head, capped = cursor.blocked is None, not self._under_caps(record)
+        if not capped and kind not in self.dead and self._place(record):
+            return True
+        if capped:
+            cursor.capped[kind], cursor.certain = None, False
+        if not head and (capped or kind in self.dead):
+            return False
+        known = None if capped or not head else self._known(record)
+        found = self._preempt(record, self._where(kind, head, known), only_unallocated=not head)
+        if found is None:
+            return True
+        braked = found.blast or found.breaker
+        cursor.certain &= not braked
+        if not capped and not braked:
+            self._bury((kind,))
+        elif not capped and not head:
+            self.dead[kind] = None
+        if head:
+            cursor.blocked = known or Blocked(leaf_key(record.workload), kind, found.rights)
+        return False
+
+    def _known(self, record: WorkloadRecord) -> Blocked | None:
+        """What the last pass found about this head, where its rights have not grown since."""
+        leaf = record.workload.budget
+        known = self.settled.blocked.get(leaf)
+        holds = known is not None and known.head == leaf_key(record.workload) and leaf not in self.agenda.turned
+        return known if holds else None
+
+    def _where(self, kind: Signature, head: bool, known: Blocked | None) -> dict[HostName, None] | None:
+        """Who failed at the last pass has to look only where something changed. None: everywhere."""
+        failed = known is not None if head else kind in self.agenda.revived
+        return self.agenda.hosts if failed else None
 
     def _under_caps(self, record: WorkloadRecord, claimed: bool = False) -> bool:
         """Rule 8, with what the pass has given away so far. A claim is counted among the held ones already."""
@@ -171,29 +223,28 @@ class _Pass:
         self._take(record, members)
         return True
 
-    def _preempt(self, record: WorkloadRecord, head: bool) -> bool:
-        search = Search(self.pool, self.room, self._open_book(), record.workload, only_unallocated=not head)
+    def _preempt(
+        self, record: WorkloadRecord, among: dict[HostName, None] | None, only_unallocated: bool
+    ) -> NoPlan | None:
+        """None where it claims its GPUs from victims."""
+        if among is not None and not among:
+            return NoPlan()
+        search = Search(self.pool, self.room, self.prospects, record.workload, only_unallocated, among)
         let_go = f"workload {record.workload.id}" in self.state.allowed
         found = search.run(not self._patience_over(record), UNLIMITED if let_go else self.preemptable_gpus)
-        if isinstance(found, NoPlan):
-            if found.blast:
-                self.blast_blocked.append(record.workload.id)
-            if found.breaker:
-                self.breaker_blocked.append(record.workload.id)
-            return False
-        self._claim(record, found)
-        return True
-
-    def _open_book(self) -> HostBook:
-        if self.book is None:
-            self.book = HostBook(self.state, self.room, self.pool.going)
-        return self.book
+        if isinstance(found, Plan):
+            self._claim(record, found)
+            return None
+        if found.blast:
+            self.blast_blocked.append(record.workload.id)
+        if found.breaker:
+            self.breaker_blocked.append(record.workload.id)
+        return found
 
     def _take(self, record: WorkloadRecord, members: tuple[Member, ...]) -> None:
         """The pass gives these slots to the workload."""
         self.room.take(record.workload, members)
-        if self.book is not None:
-            self.book.taken(members)
+        self.prospects.taken(members)
         if record.workload.allocated:
             chain = self.state.budgets.chains[record.workload.budget]
             self.standings.commit(chain, commitment(record.workload))
@@ -208,7 +259,8 @@ class _Pass:
         for victim in plan.victims:
             self.decisions.append(self._stop(record, victim))
             self.pool.going[victim.run.id] = None
-            self._open_book().stop(victim.run)
+            self.prospects.stop(victim.run)
+            self.agenda.hosts |= dict.fromkeys(victim.run.members)
             self.preemptable_gpus -= victim.run.gpus
         self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
@@ -229,17 +281,16 @@ class _Pass:
 
     def take_unallocated(self) -> None:
         """Rule 6: after every allocated one; rule 17: preempts nothing."""
-        if not self.room.largest:
+        state, unfit = self.state, self.settled.unfit
+        queues = state.index.unallocated_queues
+        if not self.room.left or all(kind in unfit for queue in queues.values() for kind in queue.by_signature):
             return
-        state = self.state
-        cursor = TreeCursor(state, state.index.unallocated_queues, lambda budget: unallocated_key(state, budget))
-        unfit: dict[Signature, None] = {}
-        while (leaf := cursor.best()) is not None:
-            self._take_free(cursor.leaves[leaf], unfit)
+        cursor = TreeCursor(state, queues, Takers(state).ranked)
+        while (leaf := cursor.best()) is not None and self.room.left:
+            self._take_free(cursor.leaf(leaf), unfit)
             cursor.exhaust(leaf)
 
     def _take_free(self, cursor: LeafCursor, unfit: dict[Signature, None]) -> None:
-        cursor.head_blocked = True  # so that the cursor leaves out what does not fit
         while (found := cursor.next(unfit)) is not None:
             record = self.state.workloads[found[0]]
             if record.not_before > self.state.now or not self._under_caps(record):

@@ -6,15 +6,15 @@ once no later host can beat the best so far, the search ends. Greedy across host
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scheduler_core.cheapest import UNLIMITED, Item, cheapest
 from scheduler_core.decisions import Member
-from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.placement import Room, sizes_for
+from scheduler_core.prospects import Prospects
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.state import ClusterState
 from scheduler_core.units import PPM, lowest_bits
@@ -23,6 +23,7 @@ from scheduler_core.workload import Workload
 
 FEW = 24  # so many hosts are looked at one by one, without sorting all victims
 FREE = -(10**18)  # the tier of a host that needs no victim
+NOTHING = (FREE, 0, 0, ())  # what a host costs at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
-    """Why nobody is preempted. `blast`: a plan exists and only `max_blast` forbids it; `breaker`: rule 29 does."""
+    """Why nobody is preempted. `blast`: a plan exists and only `max_blast` forbids it; `breaker`: rule 29 does.
+
+    Else `rights` are the branches among whose runs there are no victims; None where nobody's leaving would help.
+    """
 
     blast: bool = False
     breaker: bool = False
+    rights: dict[BudgetId, int] | None = None
 
 
 class Offer(NamedTuple):
@@ -58,16 +63,17 @@ class Search:
 
     pool: Pool
     room: Room
-    book: HostBook
+    prospects: Prospects
     workload: Workload
     only_unallocated: bool = False  # behind a leaf's blocked head (rule 15)
+    among: Mapping[HostName, None] | None = None  # a plan needs one of these; None: any
     _gone: dict[RunId, Victim] = field(default_factory=dict)  # victims so far
     _allowance: int = UNLIMITED
     _held_back: bool = False  # max_blast kept a run from being a victim
     _any_will_do: bool = False  # only whether there is a plan is asked
 
     def __post_init__(self) -> None:
-        self.state = self.pool.state
+        self.state, self.book = self.pool.state, self.prospects.book
 
     def run(self, blast_binds: bool, preemptable_gpus: int) -> Plan | NoPlan:
         """The best plan over the shapes that the workload may have."""
@@ -75,17 +81,24 @@ class Search:
         self._shapes = [shape for shape in options if self.book.enough(shape.hosts, shape.gpus)]
         if not self._shapes:
             return NoPlan()
+        if self.among is not None and not self._among_could_serve():
+            return NoPlan()
         self._rights = Rights(self.pool, self.workload, self.only_unallocated)
         cap = self.state.policy.max_blast_ppm * self.workload.gpus // PPM
         plan = self._plan(cap if blast_binds else UNLIMITED)
         if plan is None and blast_binds and self._held_back:
             self._any_will_do = True
-            return NoPlan(blast=self._plan(UNLIMITED) is not None)
+            return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=self._rights.branches)
         if plan is None:
-            return NoPlan()
+            return NoPlan(rights=self._rights.branches)
         if sum(self.pool.cost(v.run)[1] for v in plan.victims) > preemptable_gpus:
             return NoPlan(breaker=True)
         return plan
+
+    def _among_could_serve(self) -> bool:
+        """A plan that was not there before needs one of the changed hosts."""
+        reach, least = self.book.reach, min(shape.gpus for shape in self._shapes)
+        return any(reach.get(name, 0) >= least for name in self.among or ())
 
     def _plan(self, allowance: int) -> Plan | None:
         for shape in self._shapes:
@@ -95,7 +108,7 @@ class Search:
             capped = bool(self._gone)
             held_back, self._held_back = self._held_back, False
             chosen = self._choose_hosts(shape)
-            if chosen is None and not capped:
+            if chosen is None and not capped and self.among is None:
                 self._note_failure(shape, allowance)
             self._held_back |= held_back
             if chosen is not None:
@@ -161,8 +174,13 @@ class Search:
     def _choose_hosts(self, shape: Shape) -> tuple[HostName, ...] | None:
         """The cheapest host; for a gang the cheapest hosts one by one, a victim that frees several counted once."""
         chosen: dict[HostName, None] = {}
+        among = self.among
+        if among is not None and shape.hosts > 1:
+            if not any(self._offer(name, shape) for name in among):
+                return None
+            among = None
         while len(chosen) < shape.hosts:
-            found = self._best_host(shape, chosen)
+            found = self._best_host(shape, chosen, among)
             if found is None:
                 return None
             host, victims = found
@@ -171,17 +189,19 @@ class Search:
                 self._spend(victim)
         return tuple(chosen)
 
-    def _best_host(self, shape: Shape, chosen: dict[HostName, None]) -> tuple[HostName, tuple[Victim, ...]] | None:
+    def _best_host(
+        self, shape: Shape, chosen: dict[HostName, None], among: Mapping[HostName, None] | None
+    ) -> tuple[HostName, tuple[Victim, ...]] | None:
         """Ends at the first host that neither it nor any later one can beat the best so far."""
         best: Offer | None = None
         choice: tuple[Victim, ...] = ()
         seen = dict(chosen)
         reach, gpus = self.book.reach, shape.gpus
-        for least, names in self._in_order(shape, chosen):
+        for least, names in self._in_order(shape, chosen) if among is None else [(NOTHING, among)]:
             if best is not None and best < least:
                 break
             for name in names:
-                if name in seen or reach.get(name, gpus) < gpus:
+                if name in seen or reach.get(name, 0) < gpus:
                     continue
                 seen[name] = None
                 found = self._offer(name, shape)
@@ -195,13 +215,12 @@ class Search:
         self, shape: Shape, chosen: dict[HostName, None]
     ) -> Iterator[tuple[tuple[object, ...], Iterable[HostName]]]:
         """Hosts, by the first of their victims, with the least that one can cost which was not met before."""
-        nothing = (FREE, 0, 0, ())
-        yield nothing, self._first_free(shape, chosen)
-        yield nothing, self._first_coming(shape, chosen)
+        yield NOTHING, self._first_free(shape, chosen)
+        yield NOTHING, self._first_coming(shape, chosen)
         for gone in self._gone.values():
-            yield nothing, gone.run.members
+            yield NOTHING, gone.run.members
         if (few := self.book.reaching(shape.gpus, FEW)) is not None:
-            yield nothing, few
+            yield NOTHING, few
             return
         for victim in self._rights.in_order():
             yield (victim.tier, victim.lost, 1, (victim.run.id,)), victim.run.members
@@ -248,7 +267,7 @@ class Search:
         coming = self.room.free(name)
         going, gone, victim_of = self.pool.going, self._gone, self._rights.victim
         items = []
-        for run, held in self.book.runs_on(name):
+        for run, held in self.prospects.runs_on(name):
             if not (slots := held & open_slots):
                 continue
             if run.id in gone or run.stop is not None or run.id in going:

@@ -246,6 +246,7 @@ class ClusterState:
     allowed: dict[str, None] = field(default_factory=dict)  # of that, what an operator lets go past the limit
     blast_blocked: dict[WorkloadId, int] = field(default_factory=dict)  # since when, as of the last pass (rule 18)
     last_pass_at: int | None = None
+    standings_read_at: int | None = None  # when a pass last compared all standings (module settled)
     dirty: bool = True  # something changed that a pass could use
 
     @property

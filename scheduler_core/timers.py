@@ -163,6 +163,7 @@ def _retry(state: ClusterState, name: str) -> list[Decision]:
     """Its delay is over: a pass may take it."""
     record = state.workloads.get(WorkloadId(name))
     if record is not None and record.phase is WorkloadPhase.WAITING and 0 < record.not_before <= state.now:
+        state.index.news.leaves[record.workload.budget] = None
         state.dirty = True
     return []
 

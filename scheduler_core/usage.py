@@ -63,11 +63,12 @@ class StepFunction:
         """The integral over (now - span, now], what was seeded included."""
         if not self.times:
             return self.seeded
-        start = now - span
-        if self.times[0] >= start:
-            return self.until(now) + self.seeded
-        i = bisect_right(self.times, start) - 1
-        return self.until(now) - self.sums[i] - self.rates[i] * (start - self.times[i]) + self.seeded
+        start, times, rates, sums = now - span, self.times, self.rates, self.sums
+        total = sums[-1] + rates[-1] * (now - times[-1]) + self.seeded
+        if times[0] >= start:
+            return total
+        i = bisect_right(times, start) - 1
+        return total - sums[i] - rates[i] * (start - times[i])
 
     def _trim(self, now: int) -> None:
         """Forget steps that no window can reach; the integral keeps its origin."""

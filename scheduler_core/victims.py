@@ -60,7 +60,6 @@ class Pool:
     failures: list[Failure] = field(default_factory=list)
     _costs: dict[RunId, tuple[int, int]] = field(default_factory=dict)
     _sorted: dict[BudgetId, list[tuple[int, RunId]]] = field(default_factory=dict)
-    _any: dict[BudgetId, bool] = field(default_factory=dict)
     _ranked: dict[BudgetId, list[tuple[Key, BudgetId]]] = field(default_factory=dict)  # worst first, by parent
     _tiers: dict[BudgetId, tuple[int, int]] = field(default_factory=dict)  # charged, tier
 
@@ -92,13 +91,6 @@ class Pool:
         for leaf in self.state.budgets.leaves_below[branch]:
             yield from index.interruptible.get(leaf, ())
 
-    def any_below(self, branch: BudgetId) -> bool:
-        if (known := self._any.get(branch)) is None:
-            interruptible = self.state.index.interruptible
-            known = any(interruptible.get(leaf) for leaf in self.state.budgets.leaves_below[branch])
-            self._any[branch] = known
-        return known
-
     def weaker(self, workload: Workload) -> Iterator[BudgetId]:
         """The branches with interruptible runs that the workload's own stand better than (rule 17 b)."""
         margin = _margin(self.standings)
@@ -112,7 +104,8 @@ class Pool:
 
     def _worst_first(self, parent: BudgetId) -> list[tuple[Key, BudgetId]]:
         if (known := self._ranked.get(parent)) is None:
-            children = [child for child in self.standings.tree.children[parent] if self.any_below(child)]
+            below = self.state.index.interruptible_below
+            children = [child for child in self.standings.tree.children[parent] if below[child]]
             known = sorted(((self.standings.key(child), child) for child in children), reverse=True)
             self._ranked[parent] = known
         return known
@@ -125,12 +118,12 @@ class Pool:
     def tier(self, branch: BudgetId) -> int:
         """Minus how far the branch is over budget, in whole steps of `preemption_margin` (rule 18)."""
         standings = self.standings
-        charged, fraction = standings.charged(branch), standings.tree.fractions[branch]
+        charged, (numerator, denominator) = standings.charged(branch), standings.tree.shares[branch]
         if (known := self._tiers.get(branch)) is not None and known[0] == charged:
             return known[1]
-        owed = fraction.numerator * standings.in_service  # over the fraction's denominator
+        owed = numerator * standings.in_service  # over the denominator
         margin = max(1, self.state.policy.preemption_margin_ppm)
-        tier = -((charged * fraction.denominator - owed) * PPM // (owed * margin)) if owed else NO_SHARE
+        tier = -((charged * denominator - owed) * PPM // (owed * margin)) if owed else NO_SHARE
         self._tiers[branch] = (charged, tier)
         return tier
 
@@ -145,7 +138,8 @@ class Rights:
         if not only_unallocated:
             for branch in pool.weaker(workload):
                 self.branches[branch] = pool.tier(branch)
-            if any(self._outranks(run_id) for run_id in pool.state.index.interruptible.get(workload.budget, ())):
+            own = pool.state.index.interruptible.get(workload.budget)
+            if own and any(self._outranks(run_id) for run_id in own):
                 self.branches[workload.budget] = pool.tier(workload.budget)  # rule 17 c
 
     def _outranks(self, run_id: RunId) -> bool:
@@ -206,7 +200,7 @@ def _sides(standings: Standings, workload: Workload) -> Iterator[tuple[BudgetId,
     """The workload's branches with their standing, its own commitment counted; E = 0 preempts nothing by 17 b."""
     extra = claim_commitment(standings.state, workload) if standings.state.policy.count_commitments else 0
     for branch in standings.tree.chains[workload.budget]:
-        if standings.tree.fractions[branch]:
+        if standings.tree.shares[branch][0]:
             yield branch, standings.key_with(branch, extra)
 
 

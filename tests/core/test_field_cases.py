@@ -153,8 +153,8 @@ def test_what_victims_free_at_different_times_is_kept_and_nobody_is_evicted_twic
             hold = Explainer(c.engine.state).hold(c.workload("big"))
             assert (hold.kind, hold.text) == (HoldKind.VICTIM_STOPPING, "waiting for slow~1 to stop")
     assert not stops and not placed
-    c.finish("slow", 143, signalled=True)
-    placed = of_kind(c.later(c.policy.pass_interval_ms), Placed)
+    placed = of_kind(c.finish("slow", 143, signalled=True), Placed)
+    placed += of_kind(c.later(c.policy.pass_interval_ms), Placed)
     assert [p.workload for p in placed] == ["big"]
 
 
