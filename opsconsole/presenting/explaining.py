@@ -108,7 +108,7 @@ def explain_budget(view: ClusterView, budget: BudgetId) -> list[str]:
         f"It has got {gpu_hours(got)} GPU-h and has {gpu_hours(standings.committed(budget))} GPU-h promised to runs.",
     ]
     for level in reversed(tree.chains[budget]):
-        siblings = standings.by_standing(tree.children[tree.by_id[level].parent])
+        siblings = standings.ranked(tree.by_id[level].parent)
         rank = siblings.index(level)
         if rank:
             ahead = siblings[rank - 1]
