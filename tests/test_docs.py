@@ -60,8 +60,9 @@ def plainly(value: object) -> str:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Those that `--help` lists."""
     (action,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return list(action.choices)
+    return [listed.dest for listed in action._choices_actions]
 
 
 def test_every_command_is_in_the_list_of_commands() -> None:
