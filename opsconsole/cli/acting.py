@@ -20,6 +20,7 @@ from opsconsole.config.inventory import current_user
 from opsconsole.config.ranges import expand
 from opsconsole.config.units import parse_span_ms
 from opsconsole.errors import OpsConsoleError, UsageError
+from opsconsole.presenting.drains import draining_words
 from opsconsole.presenting.host_plans import plan_cordon, plan_declare, plan_drain, plan_undrain
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.plans import Plan
@@ -33,6 +34,7 @@ from scheduler_core.workload import WorkloadPhase
 WAIT_S = 0.3
 Make = Callable[[ClusterView, Sequence[str]], Plan]
 Done = Callable[[ClusterView, Sequence[str]], str | None]  # how it ended; None: not yet
+Meanwhile = Callable[[ClusterView, Sequence[str]], Sequence[str]]  # what it waits for
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
@@ -43,7 +45,8 @@ def drain(args: argparse.Namespace) -> int:
     if (args.mode == "finish") != bool(args.deadline):
         raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
     deadline = _span(args.deadline, "--deadline") if args.deadline else None
-    return act(args, host_names(args.hosts), lambda v, names: plan_drain(v, names, args.mode, deadline), _drained)
+    hosts = host_names(args.hosts)
+    return act(args, hosts, lambda v, names: plan_drain(v, names, args.mode, deadline), _drained, draining_words)
 
 
 def undrain(args: argparse.Namespace) -> int:
@@ -143,6 +146,7 @@ def act(
     targets: Sequence[str],
     make: Make,
     done: Done | None = None,
+    meanwhile: Meanwhile | None = None,
     ended: str = "requested",
 ) -> int:
     """Plan, ask, check again, send, and with --wait follow to the true end. `ended`: what it is once journalled."""
@@ -166,7 +170,7 @@ def act(
     by = By(current_user(), args.reason or "")
     asyncio.run(send(runtime, plan.observations(by)))
     if getattr(args, "wait", False) and done:
-        ended = wait_for(runtime, plan.targets, done)
+        ended = wait_for(runtime, plan.targets, done, meanwhile)
     return report(args, plan, ended)
 
 
@@ -194,13 +198,18 @@ async def send(runtime: Runtime, observations: Sequence[Observation]) -> None:
         await runtime.ask(observation)
 
 
-def wait_for(runtime: Runtime, targets: Sequence[str], done: Done) -> str:
+def wait_for(runtime: Runtime, targets: Sequence[str], done: Done, meanwhile: Meanwhile | None = None) -> str:
     """Follows the journal until the action has truly ended. Ctrl-C stops waiting, not the action."""
     print("waiting; Ctrl-C stops waiting, not what was asked for", file=sys.stderr)
+    said: Sequence[str] = ()
     try:
-        while (ended := done(view_of(runtime), targets)) is None:
+        while (ended := done(view := view_of(runtime), targets)) is None:
+            if meanwhile is not None and (words := meanwhile(view, targets)) != said:
+                said = words
+                print(*words, sep="\n", file=sys.stderr)
             time.sleep(WAIT_S)
             runtime.follow()
+            runtime.read_readings()
     except KeyboardInterrupt:
         raise StoppedWaiting from None
     return ended

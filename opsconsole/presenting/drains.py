@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from opsconsole.presenting.hosts import warnings
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, day_clock, span
+from opsconsole.presenting.text import clean, count, day_clock, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import eta, why_unknown
-from scheduler_core.state import DrainRecord
+from scheduler_core.fleet import HostState
+from scheduler_core.ids import HostName
+from scheduler_core.state import DrainRecord, HostRecord
 
 COLUMNS = (
     Column("HOST", 11, by="host", most=24),
@@ -20,6 +25,24 @@ COLUMNS = (
     Column("WHY", 16, grow=True, by="reason"),
 )
 SHOWN = 200
+
+
+def draining_words(view: ClusterView, hosts: Sequence[str]) -> list[str]:
+    """Of those that are being drained: what is left there, and until when, or why nobody can say."""
+    state = view.state
+    records = [record for host in hosts if (record := state.hosts.get(HostName(host))) is not None]
+    going = [(record, record.drain) for record in records if record.state is HostState.DRAINING]
+    return [_left(view, record, state.drains[drain]) for record, drain in going if drain is not None]
+
+
+def _left(view: ClusterView, record: HostRecord, drain: DrainRecord) -> str:
+    at = eta(view.state, drain)
+    if at is not None:
+        until = f"empty by {day_clock(view.wall(at), view.wall_ms)} at the latest"
+    else:
+        blocked = [] if record.runs else warnings(record, view.facts(record.host.name))
+        until = f"nobody can say when it is empty: {'; '.join(blocked) or why_unknown(view.state, drain)}"
+    return clean(f"{record.host.name}: {count(len(record.runs), 'run')} left; {until}")
 
 
 def drains_table(view: ClusterView) -> TableView:
