@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
@@ -224,7 +225,8 @@ def _host_plan(
         record = state.hosts[name]
         reason = f": {record.by.reason}" if record.by and record.by.reason else ""
         now = clean(f"{record.state.value.replace('_', ' ')}{reason}", 80)
-        rows.append(Row(name, (Cell(clean(name, 40)), Cell(now), Cell(then))))
+        after = f"{then}; it cannot be asked now" if record.reach in AWAY else then
+        rows.append(Row(name, (Cell(clean(name, 40)), Cell(now), Cell(after))))
     return Plan(
         event.value,
         tuple(names),

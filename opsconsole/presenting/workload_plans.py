@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
 from opsconsole.presenting.rows import Cell, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours
@@ -18,6 +19,7 @@ from scheduler_core.observations import (
     ReleaseRequested,
     RequeueRequested,
 )
+from scheduler_core.state import Run
 from scheduler_core.workload import WorkloadPhase
 
 
@@ -34,7 +36,7 @@ def plan_requeue(view: ClusterView, workloads: Sequence[str], now: bool = False)
         when = "now" if now or not protected else "when it has started and run its minimum"
         if protected and not now and until is not None:
             when = day_clock(view.wall(until), view.wall_ms)
-        then = f"stops {when}, loses {gpu_hours(lost_gpu_ms(state, run))} GPU-h, waits again"
+        then = f"stops {_once_asked(view, run) or when}, loses {gpu_hours(lost_gpu_ms(state, run))} GPU-h, waits again"
         rows.append(
             Row(wid, (Cell(_label(view, wid)), Cell("protected" if protected else "interruptible"), Cell(then)))
         )
@@ -58,9 +60,10 @@ def plan_cancel(view: ClusterView, workloads: Sequence[str]) -> Plan:
     for wid in found:
         record = state.workloads[wid]
         run = state.runs.get(record.run) if record.run else None
-        then = (
-            "ends for good" if run is None else f"stops now and ends; {gpu_hours(lost_gpu_ms(state, run))} GPU-h lost"
-        )
+        then = "ends for good"
+        if run is not None:
+            when = _once_asked(view, run) or "now"
+            then = f"stops {when} and ends; {gpu_hours(lost_gpu_ms(state, run))} GPU-h lost"
         rows.append(Row(wid, (Cell(_label(view, wid)), Cell(record.phase.value), Cell(then))))
     return _workload_plan(
         view, "cancel", workloads, found, rows, lambda wid, by: CancelRequested(wid, by), "has ended already"
@@ -110,6 +113,12 @@ def _workload_plan(
         broken,
         refused,
     )
+
+
+def _once_asked(view: ClusterView, run: Run) -> str:
+    """When a run stops on hosts that cannot be asked now; nothing where all can."""
+    away = [name for name in run.members if view.state.hosts[name].reach in AWAY]
+    return f"once {', '.join(away)} can be asked (until then it counts as running)" if away else ""
 
 
 def _label(view: ClusterView, wid: WorkloadId) -> str:

@@ -99,6 +99,17 @@ def test_of_a_lost_host_nobody_can_say_when_it_is_empty(source: FakeSource) -> N
     assert plan.effect[1].startswith("gpu006: nobody can say when it is empty: host unreachable")
 
 
+def test_what_cannot_be_asked_stops_and_serves_when_it_can(source: FakeSource) -> None:
+    then = cell(plan_cancel(source.view(), ["w6"]), "w6", "THEN")
+    assert then.startswith("stops once gpu006 can be asked (until then it counts as running) and ends")
+    then = cell(plan_requeue(source.view(), ["w6"]), "w6", "THEN")
+    assert then.startswith("stops once gpu006 can be asked")
+    assert cell(plan_cordon(source.view(), ["gpu006"]), "gpu006", "THEN").endswith("; it cannot be asked now")
+    source.happen(*plan_cordon(source.view(), ["gpu006"]).observations(BY))
+    then = cell(plan_undrain(source.view(), ["gpu006"]), "gpu006", "THEN")
+    assert then == "serving again; it cannot be asked now"
+
+
 def test_facts_that_are_too_old_are_named(source: FakeSource) -> None:
     source.ages["gpu003"] = 30.0
     assert plan_drain(source.view(), ["gpu003", "gpu004"]).stale == ("gpu003",)
