@@ -59,3 +59,18 @@ async def test_what_was_declared_dead_and_comes_back_is_stopped(tmp_path: Path) 
         await until(lambda: old.phase(old.runs["w~1"]) == "released", "the old run to be stopped")
         await until(lambda: not runtime.state.hosts[host].buried, "the host to say so")
         assert runtime.state.hosts[host].places and record(runtime, "w").attempt == 2 and started(runtime, "w")
+
+
+async def test_a_gang_goes_on_through_an_outage_of_our_own(tmp_path: Path) -> None:
+    """G3-13: every host is lost for a while and comes back; nothing was stopped, started or given away."""
+    rig = Rig(tmp_path, policy=SOON_LOST)
+    async with rig.leading() as runtime:
+        await runtime.ask(job("gang", 60, gpus=8, min_s=60, resumable=True))
+        await until(lambda: started(runtime, "gang"), "it")
+        rig.pool.down |= set(rig.names)
+        reached = runtime.state.hosts.values
+        await until(lambda: all(host.reach.value == "lost" for host in reached()), "all hosts to be lost")
+        rig.pool.down.clear()
+        await until(lambda: all(host.reach.value == "fresh" for host in reached()), "their return")
+        assert record(runtime, "gang").run == "gang~1" and started(runtime, "gang")
+        assert not [op for _, op, _ in rig.pool.sent if op == "stop"]
