@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduler_core.fairshare import Standings, stands_better
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.policy import Policy
-from scheduler_core.settled import Settled, Signature
+from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.shapes import matches
 from scheduler_core.state import ClusterState
 from scheduler_core.victims import Pool, Rights
@@ -33,20 +33,21 @@ class Agenda:
     reads_standings: bool = False
 
 
-def agenda(state: ClusterState, settled: Settled, pool: Pool) -> Agenda:
+def agenda(state: ClusterState, settled: Settled, pool: Pool, preemptable_gpus: int) -> Agenda:
     """Takes from `settled` what holds no longer."""
     index, news = state.index, state.index.news
     if settled.fresh or news.everything:
         settled.clear()
         return Agenda(dict.fromkeys(index.queues), {}, {}, {}, {}, True)
-    for leaf in news.leaves:
-        if leaf not in index.queues:
-            settled.blocked.pop(leaf, None)
     hosts = {name: None for name in news.hosts if name in state.hosts}
     revived = _revived(state, settled.dead, hosts)
     _revived(state, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
+    turned |= {leaf: None for leaf in settled.blast if _patience_over(state, settled.blocked.get(leaf))}
+    for leaf in _let_go(state, settled, preemptable_gpus):
+        turned[leaf] = None
+        revived |= {kind: None for kind in index.queues[leaf].by_signature if settled.dead.pop(kind, 0) is None}
     heads = {leaf: None for leaf in (*settled.open, *news.leaves, *turned) if leaf in index.queues}
     settled.open.clear()
     exposed = _exposed(state, hosts)
@@ -58,6 +59,20 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool) -> Agenda:
         alive = revived.keys()
         rest = {leaf: None for leaf, q in index.queues.items() if not alive.isdisjoint(q.by_signature)}
     return Agenda(heads, turned, rest, revived, hosts, reads)
+
+
+def _patience_over(state: ClusterState, blocked: Blocked | None) -> bool:
+    """Rule 18: has `max_blast` alone blocked it for long enough?"""
+    since = state.blast_blocked.get(blocked.head[2]) if blocked is not None and blocked.head is not None else None
+    return since is not None and state.now - since >= state.policy.blast_patience_ms
+
+
+def _let_go(state: ClusterState, settled: Settled, preemptable_gpus: int) -> list[BudgetId]:
+    """The leaves that the breaker holds back no longer (rule 29)."""
+    found = [leaf for leaf, gpus in settled.braked.items() if gpus <= preemptable_gpus or state.allowed]
+    for leaf in found:
+        del settled.braked[leaf]
+    return found
 
 
 def _revived(state: ClusterState, kinds: dict[Signature, None], hosts: Iterable[HostName]) -> dict[Signature, None]:

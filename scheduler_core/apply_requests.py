@@ -159,7 +159,7 @@ def breaker_reset(state: ClusterState, event: BreakerReset) -> None:
     state.preempted.clear()
     state.allowed = {what: None for what in state.tripped if still_waits(state, what)}
     state.tripped.clear()
-    state.dirty = True
+    state.dirty = state.index.news.everything = True
 
 
 def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> bool:

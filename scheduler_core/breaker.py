@@ -35,6 +35,11 @@ def preempted_gpus(state: ClusterState) -> tuple[int, int]:
     return sum(gpus for at, gpus in state.preempted if at > state.now - GPUS_PER_MS), most
 
 
+def next_relief(state: ClusterState) -> int | None:
+    """When the oldest preemption of this half hour counts no longer."""
+    return next((at + GPUS_PER_MS for at, _ in state.preempted if at > state.now - GPUS_PER_MS), None)
+
+
 def may_move_host(state: ClusterState) -> bool:
     """Is another automatic cordon or drain within this hour's limit?"""
     recent, most = host_moves(state)

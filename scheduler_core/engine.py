@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scheduler_core.agenda import turn_ms
-from scheduler_core.breaker import automatic, preemptable_gpus
+from scheduler_core.breaker import automatic, next_relief, preemptable_gpus
 from scheduler_core.commands import Command, FenceHost, StartMember, StopMember
 from scheduler_core.contract import checkpoint_grace_ms, guarded_ms, kill_at
 from scheduler_core.decisions import BreakerTripped, Decision, HostLost, Placed, StopDecided, StrayFound
@@ -107,9 +107,13 @@ class Engine:
         index = state.index
         if state.dirty and (index.news or index.settled.fresh or index.settled.open):
             return state.last_pass_at + state.policy.pass_interval_ms
-        read_at = state.standings_read_at or 0
-        turning = index.queues and any(index.interruptible.values())
-        return max(read_at + turn_ms(state.policy), state.last_pass_at) if turning else None
+        instants = []
+        if index.settled.braked or (index.settled.fresh and state.tripped):
+            instants.append(next_relief(state))
+        if index.queues and any(index.interruptible.values()):
+            instants.append((state.standings_read_at or 0) + turn_ms(state.policy))
+        known = [max(at, state.last_pass_at + state.policy.pass_interval_ms) for at in instants if at is not None]
+        return min(known, default=None)
 
     def _anybody_waits(self) -> bool:
         index = self.state.index

@@ -107,7 +107,9 @@ class Index:
         queue.remove(workload)
         if not queue.by_signature:
             del queues[workload.budget]
-        if not self.settled.ahead_of(workload.budget, leaf_key(workload)):
+            if workload.allocated:
+                self.settled.drop(workload.budget)
+        elif not self.settled.ahead_of(workload.budget, leaf_key(workload)):
             self.news.leaves[workload.budget] = None
 
     def set_free(self, host: HostName, count: int) -> None:

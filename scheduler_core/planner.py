@@ -80,7 +80,6 @@ class _Pass:
     preemptable_gpus: int
     settled: Settled
     decisions: list[Decision] = field(default_factory=list)
-    blast_blocked: list[WorkloadId] = field(default_factory=list)
     breaker_blocked: list[WorkloadId] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,12 +87,12 @@ class _Pass:
         self.room = Room(self.state)
         self.pool = Pool(self.standings)
         self.prospects = Prospects(self.state, self.room)
-        self.agenda = agenda(self.state, self.settled, self.pool)
-        self.dead = dict(self.settled.dead)  # and what only the breaker keeps from starting
+        self.agenda = agenda(self.state, self.settled, self.pool, self.preemptable_gpus)
+        self.dead = self.settled.dead
 
     def result(self) -> PassResult:
         self.prospects.close()
-        done = PassDone(tuple(self.blast_blocked), self.agenda.reads_standings)
+        done = PassDone(self.settled.blast_blocked(), self.agenda.reads_standings)
         return PassResult((*self.decisions, done), tuple(self.breaker_blocked))
 
     # -- 1: claims whose victims have gone ------------------------------------------------------------------------
@@ -146,7 +145,7 @@ class _Pass:
 
     def _bury(self, signatures: Iterable[Signature]) -> None:
         for kind in signatures:
-            self.dead[kind] = self.settled.dead[kind] = None
+            self.dead[kind] = None
 
     def _take_from(self, leaf: BudgetId, cursor: LeafCursor) -> bool:
         """Works on a leaf until something of it was placed or promised: then standings differ. False when it is
@@ -187,15 +186,21 @@ class _Pass:
         found = self._preempt(record, self._where(kind, head, known), only_unallocated=not head)
         if found is None:
             return True
-        braked = found.blast or found.breaker
-        cursor.certain &= not braked
-        if not capped and not braked:
+        if found.breaker:
+            self.settled.braked[record.workload.budget] = found.breaker
+        if not capped:
             self._bury((kind,))
-        elif not capped and not head:
-            self.dead[kind] = None
         if head:
+            self._note_blast(record.workload.budget, found.blast, known)
             cursor.blocked = known or Blocked(leaf_key(record.workload), kind, found.rights)
         return False
+
+    def _note_blast(self, leaf: BudgetId, blast: bool, known: Blocked | None) -> None:
+        """Who was blocked by `max_blast` stays so where nothing changed."""
+        if blast:
+            self.settled.blast[leaf] = None
+        elif known is None:
+            self.settled.blast.pop(leaf, None)
 
     def _known(self, record: WorkloadRecord) -> Blocked | None:
         """What the last pass found about this head, where its rights have not grown since."""
@@ -235,8 +240,6 @@ class _Pass:
         if isinstance(found, Plan):
             self._claim(record, found)
             return None
-        if found.blast:
-            self.blast_blocked.append(record.workload.id)
         if found.breaker:
             self.breaker_blocked.append(record.workload.id)
         return found

@@ -37,13 +37,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
-    """Why nobody is preempted. `blast`: a plan exists and only `max_blast` forbids it; `breaker`: rule 29 does.
+    """Why nobody is preempted. `blast`: a plan exists and only `max_blast` forbids it; `breaker`: only rule 29,
+    because it stops runs on so many GPUs.
 
     Else `rights` are the branches among whose runs there are no victims; None where nobody's leaving would help.
     """
 
     blast: bool = False
-    breaker: bool = False
+    breaker: int = 0
     rights: dict[BudgetId, int] | None = None
 
 
@@ -91,8 +92,9 @@ class Search:
             return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=self._rights.branches)
         if plan is None:
             return NoPlan(rights=self._rights.branches)
-        if sum(self.pool.cost(v.run)[1] for v in plan.victims) > preemptable_gpus:
-            return NoPlan(breaker=True)
+        gpus = sum(self.pool.cost(v.run)[1] for v in plan.victims)
+        if gpus > preemptable_gpus:
+            return NoPlan(breaker=gpus, rights=self._rights.branches)
         return plan
 
     def _among_could_serve(self) -> bool:

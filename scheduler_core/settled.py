@@ -73,11 +73,19 @@ class Settled:
     dead: dict[Signature, None] = field(default_factory=dict)
     unfit: dict[Signature, None] = field(default_factory=dict)  # unallocated ones that fit no free GPUs
     blocked: dict[BudgetId, Blocked] = field(default_factory=dict)
-    open: dict[BudgetId, None] = field(default_factory=dict)  # leaves that only a brake or a cap blocks
+    open: dict[BudgetId, None] = field(default_factory=dict)  # leaves that a cap blocks
+    blast: dict[BudgetId, None] = field(default_factory=dict)  # leaves whose head only `max_blast` blocks
+    braked: dict[BudgetId, int] = field(default_factory=dict)  # GPUs that the breaker must let go for the leaf
 
     def clear(self) -> None:
         """Nothing is known any more."""
-        self.fresh, self.dead, self.unfit, self.blocked, self.open = False, {}, {}, {}, {}
+        self.fresh, self.dead, self.unfit = False, {}, {}
+        self.blocked, self.open, self.blast, self.braked = {}, {}, {}, {}
+
+    def blast_blocked(self) -> tuple[WorkloadId, ...]:
+        """Those that wait for rule 18's patience."""
+        heads = [self.blocked[leaf].head for leaf in self.blast if leaf in self.blocked]
+        return tuple(head[2] for head in heads if head is not None)
 
     def ahead_of(self, leaf: BudgetId, key: LeafKey) -> bool:
         """Is the leaf blocked by one that comes before this one?"""
@@ -95,3 +103,8 @@ class Settled:
             self.open[leaf] = None
         else:
             self.blocked[leaf] = blocked
+
+    def drop(self, leaf: BudgetId) -> None:
+        """Nothing waits there any more."""
+        for known in (self.blocked, self.open, self.blast, self.braked):
+            known.pop(leaf, None)

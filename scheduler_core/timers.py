@@ -172,6 +172,7 @@ def _patience(state: ClusterState, name: str) -> list[Decision]:
     """`max_blast` alone has blocked it for long enough (rule 18)."""
     since = state.blast_blocked.get(WorkloadId(name))
     if since is not None and since + state.policy.blast_patience_ms <= state.now:
+        state.index.news.leaves[state.workloads[WorkloadId(name)].workload.budget] = None
         state.dirty = True
     return []
 

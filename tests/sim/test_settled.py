@@ -6,6 +6,7 @@ from copy import deepcopy
 
 import pytest
 
+from scheduler_core.breaker import preemptable_gpus
 from scheduler_core.decisions import Claimed, PassDone, Placed
 from scheduler_core.fairshare import Standings
 from scheduler_core.ids import WorkloadId
@@ -28,14 +29,14 @@ def test_right_after_a_pass_one_that_looks_at_everything_finds_no_more(seed: int
             continue
         passes += 1
         claimants = dict(state.index.claimants)
-        for decision in plan_pass(deepcopy(state)).decisions:
+        for decision in plan_pass(deepcopy(state), preemptable_gpus(state)).decisions:
             assert not isinstance(decision, Placed) or decision.workload in claimants, (seed, state.now, decision)
             assert not isinstance(decision, Claimed) or _turned(state, decision.workload), (seed, state.now, decision)
     assert passes > 20
 
 
 def _turned(state: ClusterState, wid: WorkloadId) -> bool:
-    """Has it rights that it did not have when it failed, or did only a brake keep it?"""
+    """Has it rights that it did not have when it failed, or did only a cap keep it?"""
     workload, settled = state.workloads[wid].workload, state.index.settled
     blocked = settled.blocked.get(workload.budget)
     if workload.budget in settled.open or blocked is None or blocked.head is None or blocked.head[2] != wid:
