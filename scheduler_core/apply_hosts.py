@@ -102,6 +102,8 @@ def seen(state: ClusterState, event: HostSeen) -> None:
         return
     if event.boot_id and event.boot_id != record.boot_id:
         _rebooted(state, record, event.boot_id)
+        if event.host not in state.hosts:
+            return  # it had left the inventory, and went with the last run that named it
     before = record.reach
     touch_host(
         state,

@@ -113,7 +113,7 @@ class _Pass:
         """Rule 25: what a drain leaves of a gang is held for it."""
         for claim in kept_gangs(self.state, self.room):
             record = self.state.workloads[claim.workload]
-            if self._under_caps(record, claimed=True):  # what it held goes as the claim comes
+            if self._under_caps(record):
                 self.decisions.append(claim)
                 self._take(record, claim.members)
 
@@ -215,10 +215,17 @@ class _Pass:
         return self.agenda.hosts if failed else None
 
     def _under_caps(self, record: WorkloadRecord, claimed: bool = False) -> bool:
-        """Rule 8, with what the pass has given away so far. A claim is counted among the held ones already."""
-        gpus = 0 if claimed else record.workload.gpus
-        chain = self.state.budgets.chains[record.workload.budget]
-        return all(headroom(self.state, b, self.room.given.get(b, 0), gpus) >= 0 for b in chain)
+        """Rule 8, with what the pass has given away so far. A claim is counted among the held ones already.
+
+        What a drained gang still holds goes before it starts anew.
+        """
+        state, gpus = self.state, 0 if claimed else record.workload.gpus
+        chains, own = state.budgets.chains, state.runs[record.run] if record.run else None
+        for budget in chains[record.workload.budget]:
+            leaves = own.gpus if own is not None and budget in chains[own.budget] else 0
+            if headroom(state, budget, self.room.given.get(budget, 0), gpus - leaves) < 0:
+                return False
+        return True
 
     def _place(self, record: WorkloadRecord) -> bool:
         members = self.room.find(record.workload)

@@ -23,6 +23,7 @@ class Faults:
     stale: int = 6
     lag: int = 10
     gpu: int = 6
+    outage: int = 2
     reconnect: int = 300  # of the turns of a host that is out of reach
     lose_command: int = 30
     fail_start: int = 10
@@ -32,7 +33,7 @@ class Faults:
 
 
 USUAL = Faults()
-NONE = Faults(0, 0, 0, 0, 0, 1000, 0, 0, 0, 0, 0)
+NONE = Faults(0, 0, 0, 0, 0, 0, 1000, 0, 0, 0, 0, 0)
 
 
 def misfortune(world: World) -> list[Observation]:
@@ -54,6 +55,7 @@ def _strikes(faults: Faults) -> tuple[tuple[Callable[[World, SimHost, Random], l
         (_stale, faults.stale),
         (_lag, faults.lag),
         (_gpu, faults.gpu),
+        (_outage, faults.outage),
     )
 
 
@@ -63,6 +65,11 @@ def _cut(world: World, host: SimHost, draw: Random) -> list[Observation]:
         return []
     world.cut(host)
     return [HostUnreachable(host.name, "timed out")]
+
+
+def _outage(world: World, host: SimHost, draw: Random) -> list[Observation]:
+    """Our own network is gone: every link breaks at once."""
+    return [fact for other in world.hosts.values() for fact in _cut(world, other, draw)]
 
 
 def _reboot(world: World, host: SimHost, draw: Random) -> list[Observation]:

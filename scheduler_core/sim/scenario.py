@@ -39,7 +39,7 @@ from scheduler_core.observations import (
 from scheduler_core.sim.arrivals import edited, random_fleet, random_policy, random_tree, random_workload
 from scheduler_core.sim.faults import USUAL, Faults, misfortune
 from scheduler_core.sim.world import World
-from scheduler_core.units import HOUR, MINUTE, SECOND
+from scheduler_core.units import DAY, HOUR, MINUTE, SECOND
 from scheduler_core.witness import Witness
 
 START = 1_700_000_000_000
@@ -107,8 +107,10 @@ class Scenario:
         observations.insert(observations.index(fact) if at_once else len(observations), fact)
 
     def _next_instant(self) -> int:
-        """Sometimes exactly when the engine wants to be woken, else whenever."""
+        """Sometimes exactly when the engine wants to be woken, else whenever; now and then we were away for long."""
         at = self.engine.next_wakeup()
+        if self.draw.randrange(300) == 0:
+            return self.now + self.draw.choice((HOUR, 8 * HOUR, DAY))
         if at is not None and at < self.now + HOUR and self.draw.randrange(4) == 0:
             return max(self.now, at)
         return self.now + self.draw.choice((0, 100, SECOND, 5 * SECOND, 30 * SECOND, 3 * MINUTE))

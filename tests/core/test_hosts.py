@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,21 @@ def test_a_drained_gang_keeps_its_other_gpus_where_the_rest_finds_a_new_place() 
     c.finish("gang", 143, signalled=True)
     placed = of_kind(c.later(PASS), Placed)
     assert [(p.workload, [m.host for m in p.members]) for p in placed] == [("gang", ["h3", "h2"])]
+
+
+def test_a_drained_gang_keeps_below_the_cap_also_when_a_part_of_it_has_gone() -> None:
+    """Rule 8: what it gave back may have been given to others."""
+    tree = (replace(budgets({"b": 1})[0], max_gpus=16), *budgets({"a": 1}))
+    c = Cluster(hosts={f"h{n}": 8 for n in range(1, 4)}, tree=tree)
+    c.running("gang", "b", gpus=16, min_runtime=MINUTE, resumable=True)
+    c.running("half", "a", gpus=4, min_runtime=8 * HOUR)
+    c.later(HOUR)
+    c.see(drain("h1"))
+    gang = c.run("gang")
+    c.see(MemberExited(gang, H1, 143, None, True), MemberReleased(gang, H1))
+    c.running("other", "b", gpus=4)
+    c.later(PASS, UndrainRequested(H1, OPS))
+    assert c.host("h1").free == 0xFF and not c.workload("gang").claim
 
 
 def test_a_drained_gang_without_a_new_place_holds_nothing() -> None:

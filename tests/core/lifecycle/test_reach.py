@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduler_core.commands import FenceHost, StartMember, StopMember
 from scheduler_core.contract import REPORT_GRACE_MS, RETURN_GRACE_MS
 from scheduler_core.decisions import HostLost, HostMoved, MemberLeaked, Placed, StopCause, StopDecided, StrayFound
@@ -20,6 +22,7 @@ from scheduler_core.observations import (
     MemberReleased,
     MemberStarted,
     RequeueRequested,
+    UndrainRequested,
 )
 from scheduler_core.units import HOUR, MINUTE
 from scheduler_core.workload import WorkloadPhase
@@ -139,6 +142,19 @@ def test_a_lost_host_with_a_fence_is_powered_off_once_and_its_runs_are_dead_when
     assert c.engine.outstanding(host)[-1] == fence
     placed = of_kind(c.see(HostFenced(host, fence.id)), Placed) or of_kind(c.later(MINUTE), Placed)
     assert placed and not [x for x in c.engine.outstanding(host) if isinstance(x, FenceHost)]
+
+
+@pytest.mark.parametrize("undrained", [False, True])
+def test_a_host_that_left_goes_for_good_when_its_reboot_ends_its_last_run(undrained: bool) -> None:
+    """Nothing of it stays in service."""
+    c = Cluster(hosts={"h1": 8, "h2": 4})
+    c.running("w", gpus=8)
+    rest = tuple(h.host for h in c.engine.state.hosts.values() if h.host.name != H1)
+    c.see(InventoryLoaded(c.policy, budgets(c.weights), rest))
+    if undrained:
+        c.see(UndrainRequested(H1, OPS))
+    c.later(MINUTE, c.seen("h1", boot="boot2"))
+    assert H1 not in c.engine.state.hosts and c.engine.state.ledgers.service.rate == 4000
 
 
 def test_a_power_off_that_is_confirmed_when_the_host_is_back_buries_nobody() -> None:
