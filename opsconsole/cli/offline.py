@@ -1,4 +1,4 @@
-"""Commands that need no cluster: plan on a snapshot, shell completion."""
+"""Commands that need no cluster: plan on a snapshot."""
 
 from __future__ import annotations
 
@@ -38,13 +38,3 @@ def _clock(at_ms: int, now_ms: int) -> str:
     """As the file has it, in UTC; with the day where it is another."""
     at, now = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at_ms, now_ms))
     return at.strftime("%H:%MZ" if at.date() == now.date() else "%b %d %H:%MZ")
-
-
-def completion(args: argparse.Namespace) -> int:
-    """The completion script of a shell."""
-    import shtab
-
-    from opsconsole.cli.parser import build_parser
-
-    print(shtab.complete(build_parser(), args.shell))
-    return 0

@@ -119,9 +119,9 @@ def _asking(commands: Any) -> None:
     explain.add_argument("id", metavar="ID", help="workload, run, budget path or host")
     _json(explain)
     logs = _command(commands, "logs", "logs:run", "the output of a run")
-    logs.add_argument("id", metavar="ID", help="workload or run")
+    logs.add_argument("id", metavar="RUN", help="a run, or a workload: its newest")
     logs.add_argument("-f", "--follow", action="store_true")
-    logs.add_argument("--host", help="of a gang: which member (default: the first)")
+    logs.add_argument("--host", metavar="HOST", help="of a gang: which member (default: the first)")
     logs.add_argument("--tail", type=int, metavar="BYTES", help="only the last BYTES")
     events = _command(commands, "events", "asking:events", "what happened: hardware, scheduler, people")
     events.add_argument("-f", "--follow", action="store_true")
@@ -170,7 +170,7 @@ def _acting_on_workloads(commands: Any) -> None:
         ("release", "let held workloads wait again"),
     ):
         parser = _command(commands, name, f"acting:{name}", what)
-        parser.add_argument("ids", nargs="+", metavar="ID")
+        parser.add_argument("ids", nargs="+", metavar="WORKLOAD", help="its id, or its name where no other has it")
         if name == "requeue":
             parser.add_argument("--now", action="store_true", help="at once, even if that breaks the guarantee")
         _action(parser)
@@ -212,6 +212,9 @@ def _offline(commands: Any) -> None:
     plan.add_argument("file", metavar="FILE", help="from `opsconsole snapshot` or by hand; - reads standard input")
     plan.set_defaults(run="offline:plan")
     _json(plan)
-    completion = commands.add_parser("completion", help="print the completion script of a shell")
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-    completion.set_defaults(run="offline:completion")
+    completion = commands.add_parser("completion", help="the lines that complete words in a shell: docs/cli.md")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+    completion.set_defaults(run="completing:completion")
+    complete = commands.add_parser("complete")  # for those lines alone: help does not list it
+    complete.add_argument("words", nargs="*")
+    complete.set_defaults(run="completing:complete")

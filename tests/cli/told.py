@@ -28,14 +28,14 @@ class Told(CommandLine):
 
 
 def told(folder: Path, cluster: Cluster, probes: Mapping[str, object] | None = None) -> Told:
-    """Its store holds the state as it is now, the newest readings, and no journal."""
+    """Its store holds the state as it is now, the newest readings, and no journal. The inventory names the hosts."""
     store = Store(folder / "state" / "main.db")
     store.snapshot(cluster.engine, 1, 0)
     store.put("clock", json.dumps([boot_id(), boot_now_ms(), cluster.now]))
     store.put_readings({host: (wall_now_ms(), json.dumps(probe).encode()) for host, probe in (probes or {}).items()})
     store.close()
     hosts = "".join(f"  - {{name: {name}, gpus: {gpus}}}\n" for name, gpus in cluster.hosts.items())
-    budgets = "".join(f"  - {{name: {name}, weight: {weight}}}\n" for name, weight in cluster.weights.items())
+    budgets = "".join(f"  - {{name: {name}}}\n" for name in cluster.weights if "/" not in name)
     inventory = folder / "inventory.yaml"
     inventory.write_text(f"hosts:\n{hosts}budgets:\n{budgets}state_dir: {folder}/state\n")
     return Told(inventory, cluster)
