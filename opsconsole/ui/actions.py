@@ -248,7 +248,7 @@ def remapped(keys: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def _bindings(where: str) -> list[BindingType]:
     return [
-        Binding(",".join(a.keys), a.call or f"do('{a.name}')", a.help, show=False, id=a.name)
+        Binding(",".join(a.keys), a.call or f"do('{a.name}')", a.help, show=False, id=a.name, priority=a.name == "quit")
         for a in ACTIONS
         if a.where == where and a.keys
     ]

@@ -333,8 +333,9 @@ class OpsConsoleApp(ConsoleBase):
         self._refocus()
 
     def _refocus(self) -> None:
+        """At once, as `Entry.ask` does: `focus` would come later than what the line has asked for."""
         if self._entry_for is not None and self._entry_for.is_mounted:
-            self._entry_for.focus()
+            self.screen_stack[0].set_focus(self._entry_for)
 
     def on_row_opened(self, message: RowOpened) -> None:
         kind, _, value = message.key.partition(":")

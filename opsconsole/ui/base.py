@@ -14,7 +14,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Input
 
 from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.rows import Cell
@@ -109,6 +109,19 @@ class ConsoleBase(App[int]):
         self.set_interval(AGE_S, self._age)
         self.show_pane(self.pane)
         self.redraw()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that come in a burst, as over a slow line: each does its work before the next one is looked at.
+
+        Textual hands a key to the widget that has the focus, whence it climbs back here, while the next one already
+        goes to the same widget. So `:q` would zoom a pane. Where text is being typed its way is the right one.
+        """
+        if isinstance(event, events.Key) and not event.is_forwarded and await self._done_at_once(event.key):
+            return
+        await super().on_event(event)
+
+    async def _done_at_once(self, key: str) -> bool:
+        return not isinstance(self.focused, Input) and await self._check_bindings(key)
 
     def _leave(self, status: int) -> None:
         """A signal: the terminal is left sane, within two seconds."""

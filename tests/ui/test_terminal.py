@@ -89,6 +89,36 @@ def test_quitting_by_key() -> None:
         terminal.close()
 
 
+def test_keys_in_a_burst_are_taken_one_after_another() -> None:
+    """A slow line delivers them so. A plan is opened for the row that they lead to, and what follows `:` is typed."""
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b":hosts\r")
+        terminal.read_until(b"draining: fan")
+        os.write(terminal.master, b"jjC")
+        terminal.read_until(b"$ opsconsole cordon gpu003")
+    finally:
+        terminal.close()
+
+
+def test_what_is_pasted_is_neither_keys_nor_commands() -> None:
+    """On a table a bracketed paste does nothing; on the command line its first line is typed, and not entered."""
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b"\x1b[200~2D\r:quit\r\x11\x1b[201~")
+        os.write(terminal.master, b":\x1b[200~explain no-such-thing\nquit\n\x1b[201~")
+        terminal.read_until(b"explain no-such-thing")
+        assert terminal.process.poll() is None and b"Drain plan" not in terminal.said
+        os.write(terminal.master, b"\r")
+        terminal.read_until(b"Explain no-such-thing")
+        os.write(terminal.master, b"\x11")
+        assert terminal.wait()[0] == 0
+    finally:
+        terminal.close()
+
+
 def test_a_terminal_that_is_gone_ends_the_console() -> None:
     terminal = Terminal()
     try:

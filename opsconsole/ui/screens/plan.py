@@ -27,6 +27,7 @@ from opsconsole.ui.actions import Action, PlanOptions
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.lines import Lines
+from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class PlanScreen(LiveScreen[None]):
         if self.action.choices:
             does.append(self._modes())
         title = f"{self.plan.table.title}, computed {clock(self.computed_ms)}, nothing sent yet"
-        self.query_one(".dialog").border_title = Content(title).markup
+        entitle(self.query_one(".dialog"), Content(title).markup)
         self.query_one("#plan-effect", Lines).show_lines(does)
         noted = self._notes()
         self.query_one("#plan-note", Lines).show_lines(noted)

@@ -20,6 +20,7 @@ from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.choice import Choice
+from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
 
 TERM = 26  # cells of a term
@@ -37,7 +38,7 @@ class Text:
 
     def __init__(self, title: str, parts: Sequence[Part], table: TableView | None = None) -> None:
         self.title, self.table = clean(title, 120), table
-        self.parts = [clean(p) if isinstance(p, str) else (clean(p[0]), clean(p[1])) for p in parts]
+        self.parts: list[Part] = [clean(p) if isinstance(p, str) else (clean(p[0]), clean(p[1])) for p in parts]
 
     def drawn(self) -> Group:
         """As text, never as markup."""
@@ -69,6 +70,7 @@ class TextScreen(LiveScreen[None]):
     def __init__(self, text: Text, live: Live | None = None, neighbour: Callable[[int], None] | None = None) -> None:
         super().__init__()
         self.text, self.live, self.neighbour = text, live, neighbour
+        self._drawn: list[Part] = []
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog"):
@@ -87,8 +89,10 @@ class TextScreen(LiveScreen[None]):
             self._show()
 
     def _show(self) -> None:
-        self.query_one(VerticalScroll).border_title = self.text.title.replace("[", "\\[")
-        self.query_one("#text-lines", Static).update(self.text.drawn())
+        entitle(self.query_one(VerticalScroll), self.text.title.replace("[", "\\["))
+        if self.text.parts != self._drawn:
+            self._drawn = self.text.parts
+            self.query_one("#text-lines", Static).update(self.text.drawn())
         table = self.query_one("#text-table", Table)
         table.set_class(self.text.table is not None, "-shown")
         if self.text.table is not None:
