@@ -61,7 +61,7 @@ def do_agent(given: argparse.Namespace) -> int:
 
 def do_supervise(given: argparse.Namespace) -> int:
     from .state import open_state
-    from .supervisor import supervise
+    from .supervise import supervise
 
     return supervise(open_state(given.state_dir), given.run_dir, given.ready_fd, given.rescue)
 

@@ -9,40 +9,26 @@ look sooner, and SIGUSR2 stops with the spec's own graces where no file can be w
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from types import FrameType
 
 from . import proc, tree
+from .checkpoint import Checkpoint
 from .files import Damaged, Record, read_json, write_json
-from .logfile import LogWriter
+from .killing import Killing
+from .output import RunOutput
 from .release import ReleaseCheck
 from .runs import SUPERVISOR_START_S, Run
-from .spec import LOG_BYTES_DEFAULT, LOG_BYTES_MIN, run_environment, signal_name, signal_number
+from .spec import LOG_BYTES_DEFAULT, LOG_BYTES_MIN, run_environment, signal_name
 from .state import StateDir
 from .stopping import Facts, Stopping, graces_of
 
-PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 1.0  # at most this late it sees a stop request whose signal got lost
-KILL_POLL_S = 0.1
-KILL_POLL_MAX_S = 5.0
-READ_BYTES = 65536
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTSTP)
-
-
-def become_subreaper() -> None:
-    """Orphans of the tree come to us instead of to init. Raises OSError where the kernel refuses."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 class Supervisor:
@@ -57,13 +43,9 @@ class Supervisor:
         self.unsaved = False
         self.main: proc.Identity | None = None
         self.main_alive = False
-        self.checkpoint: subprocess.Popen[bytes] | None = None
-        self.checkpoint_mark: float | None = None
-        self.killed: set[proc.Identity] = set()
-        self.kill_poll_s = KILL_POLL_S
-        self.log: LogWriter | None = None
-        self.log_pipe = -1
-        self.log_feed = -1
+        self.checkpoint = Checkpoint(self.spec.get("checkpoint") or {}, self.run.path("checkpointed"))
+        self.killing = Killing()
+        self.output: RunOutput | None = None  # a rescue comes too late for it
         self.stop_now = False
         self.children = False
         self.release = ReleaseCheck(state, self.run.gpus)
@@ -85,7 +67,8 @@ class Supervisor:
         while not self._finished():
             self._wait()
             self._reap()
-            self._read_log()
+            if self.output is not None:
+                self.output.read()
             self._look_for_stop()
             self._advance()
             if self.unsaved:
@@ -121,9 +104,8 @@ class Supervisor:
             self._set("never_started", error=reason)
             return False
         self._save(must=True)  # before the workload exists: a start that is not on disk does not happen
-        self.log = LogWriter(self.run.dir, int(max(LOG_BYTES_MIN, self.spec.get("log_bytes_max") or LOG_BYTES_DEFAULT)))
-        self.log_pipe, self.log_feed = os.pipe()
-        os.set_blocking(self.log_pipe, False)
+        log_bytes_max = int(max(LOG_BYTES_MIN, self.spec.get("log_bytes_max") or LOG_BYTES_DEFAULT))
+        self.output = RunOutput(self.run.dir, log_bytes_max)
         try:
             self._start_main()
         except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -152,13 +134,14 @@ class Supervisor:
     def _spawn(self, argv: list[str]) -> subprocess.Popen[bytes]:
         """In a session of its own, output into the log. Raises OSError with the file that is missing."""
         env = run_environment(os.environ, self.spec, self.run.token, self.run.dir)
+        feed = subprocess.DEVNULL if self.output is None else self.output.feed
         return subprocess.Popen(
             argv,
             cwd=self.spec.get("cwd") or os.path.expanduser("~"),
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=self.log_feed,
-            stderr=self.log_feed,
+            stdout=feed,
+            stderr=feed,
             start_new_session=True,
         )
 
@@ -166,7 +149,7 @@ class Supervisor:
         """The program or its directory is missing: an exit like a shell's, and the reason in words and in the log."""
         missing = isinstance(error, FileNotFoundError)
         text = f"cannot start {self.spec['argv'][0]!r}: {error}"
-        self._log_line(text)
+        self._say(text)
         self._set("exited", exit={"code": 127 if missing else 126}, error=text, ran_s=0.0, started_unix_s=time.time())
 
     def _take_over(self) -> bool:
@@ -194,10 +177,10 @@ class Supervisor:
             if deadline is not None:
                 timeout = min(timeout, max(0.0, deadline - self._now()))
         if self.stopping.step == "kill":
-            timeout = min(timeout, self.kill_poll_s)
+            timeout = min(timeout, self.killing.poll_s)
         if not self.children:
             timeout = self.release.pause_s()
-        sources = [self.wake_read, *([self.log_pipe] if self.log_pipe >= 0 else []), *self.release.fds()]
+        sources = [self.wake_read, *([self.output.pipe] if self.output is not None else []), *self.release.fds()]
         ready = select.select(sources, [], [], timeout)[0]
         if self.wake_read in ready:
             drain(self.wake_read)
@@ -215,9 +198,7 @@ class Supervisor:
                 return
             if self.main is not None and pid == self.main.pid:
                 self._main_ended(status)
-            elif self.checkpoint is not None and pid == self.checkpoint.pid:
-                self.checkpoint.returncode = status
-            else:
+            elif not self.checkpoint.reaped(pid, status):
                 self.release.reaped(pid)
 
     def _tree_is_populated(self) -> bool:
@@ -235,21 +216,10 @@ class Supervisor:
         self.main_alive = False
         self._set("exited", exit=ended, ran_s=self.ran_s(), ended_unix_s=time.time())
 
-    def _read_log(self) -> None:
-        """A bounded bite per turn, so that a chatty workload never delays its own stop."""
-        for _ in range(16):
-            if self.log_pipe < 0:
-                return
-            try:
-                data = os.read(self.log_pipe, READ_BYTES)
-            except (BlockingIOError, InterruptedError):
-                return
-            if self.log is not None:
-                self.log.write(data)
-
-    def _log_line(self, text: str) -> None:
-        if self.log is not None:
-            self.log.write(f"opsconsole: {text}\n".encode("utf-8", "backslashreplace"))
+    def _say(self, text: str) -> None:
+        """Into the workload's log, where there is one."""
+        if self.output is not None:
+            self.output.line(text)
 
     def _look_for_stop(self) -> None:
         limit = self._time_limit_at()
@@ -282,7 +252,7 @@ class Supervisor:
 
     def _advance(self) -> None:
         while True:
-            facts = Facts(self._now(), self._main_runs(), not self.children, self._checkpoint_done())
+            facts = Facts(self._now(), self._main_runs(), not self.children, self.checkpoint.done())
             step = self.stopping.advance(facts)
             if step is None:
                 break
@@ -300,29 +270,10 @@ class Supervisor:
     # -- rule 13's steps ----------------------------------------------------------------------------------------------
 
     def _do_checkpoint(self) -> None:
-        wish = self.spec["checkpoint"]
-        self.checkpoint_mark = self._mark()
-        if "signal" in wish:
-            number = signal_number(wish["signal"])
-            if self.main is not None and number is not None:
-                tree.send(self.main, number)
-            return
         try:
-            self.checkpoint = self._spawn(wish["argv"])
+            self.checkpoint.begin(self.main, self._spawn)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            self._log_line(f"the checkpoint command failed: {error}")
-            self.checkpoint_mark = -1.0
-
-    def _checkpoint_done(self) -> bool:
-        if self.checkpoint is not None:
-            return self.checkpoint.returncode is not None
-        return self.stopping.step == "checkpoint" and self._mark() != self.checkpoint_mark
-
-    def _mark(self) -> float | None:
-        try:
-            return os.stat(self.run.path("checkpointed")).st_mtime
-        except OSError:
-            return None
+            self._say(f"the checkpoint command failed: {error}")
 
     def _do_term(self) -> None:
         """SIGTERM to the tree (or what `stop_target` says), and SIGCONT, so that the stopped can hear it."""
@@ -349,19 +300,8 @@ class Supervisor:
         self.state["killed_boot_s"] = self._now()
 
     def _kill(self) -> None:
-        """SIGKILL once to each process of the tree, looking again until none is left; stuck ones are named."""
         processes = proc.scan()
-        stuck = []
-        for pid in self._members(processes):
-            identity = processes[pid].identity
-            if identity not in self.killed:
-                self.killed.add(identity)
-                self.kill_poll_s = KILL_POLL_S
-                tree.send(identity, signal.SIGKILL)
-            elif processes[pid].state == "D":
-                stuck.append(pid)
-        self.kill_poll_s = min(KILL_POLL_MAX_S, self.kill_poll_s * 1.5)
-        note = f"cannot be killed: process {', '.join(map(str, sorted(stuck)))} waits for a device" if stuck else None
+        note = self.killing.kill(self._members(processes), processes)
         if note != self.state.get("error") and (note or "cannot be killed" in str(self.state.get("error"))):
             self.state["error"] = note
             self.unsaved = True
@@ -372,9 +312,8 @@ class Supervisor:
         return not self.children and not self._main_runs() and self.release.done()
 
     def _end(self) -> None:
-        self._read_log()
-        if self.log is not None:
-            self.log.close()
+        if self.output is not None:
+            self.output.close()
         if self.rescue and not self.state.get("exit"):
             self.state["error"] = "its supervisor was killed: its exit status will never be known"
         self._set("released", released_boot_s=proc.boottime_s())
@@ -420,57 +359,3 @@ def drain(fd: int) -> None:
             pass
     except (BlockingIOError, InterruptedError):
         return
-
-
-def announce(ready_fd: int, text: str) -> None:
-    """Tell whoever started us that the start is on disk, or why not. It may be gone; that changes nothing."""
-    with contextlib.suppress(OSError):
-        os.write(ready_fd, text.replace("\n", " ").encode("utf-8", "backslashreplace") + b"\n")
-    os.close(ready_fd)
-
-
-def detach() -> None:
-    """Leave the starter behind: fork, so that we are nobody's session leader and init's (or a user manager's) child."""
-    if os.fork():
-        os._exit(0)
-    os.chdir("/")
-
-
-def supervise(state: StateDir, run_dir: str, ready_fd: int, rescue: bool) -> int:
-    """What the process does from its first to its last instruction. Its own mistakes end in `supervisor.err`."""
-    detach()
-    lock = os.open(os.path.join(run_dir, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    if rescue:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return 0  # somebody supervises it
-    else:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a reader holds it for an instant only
-    try:
-        become_subreaper()
-        supervisor = Supervisor(state, run_dir, rescue)
-        stands = supervisor.begin()
-    except Exception as error:  # the door: who started us reads it, and so does the run directory
-        announce(ready_fd, f"error: {error}")
-        report_failure(run_dir, error)
-        return 1
-    announce(ready_fd, "ready")
-    try:
-        if stands:
-            supervisor.serve()
-    except Exception as error:  # the door: nobody else hears of it
-        report_failure(run_dir, error)
-        return 1
-    return 0
-
-
-def report_failure(run_dir: str, error: Exception) -> None:
-    """A mistake of ours, kept beside the run for whoever looks."""
-    import traceback
-
-    try:
-        with open(os.path.join(run_dir, "supervisor.err"), "a", encoding="utf-8") as file:
-            traceback.print_exc(file=file)
-    except OSError:
-        print(error, file=sys.stderr)

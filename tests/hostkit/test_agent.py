@@ -148,7 +148,8 @@ def test_it_leaves_when_nobody_takes_its_output(host: Host) -> None:
 def test_it_leaves_when_its_parent_goes(host: Host) -> None:
     """The input stays open in somebody else's hands."""
     reading, writing = os.pipe()
-    script = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:], stdin=0, stdout=-3); time.sleep(1)"
+    os.write(writing, b'{"id": 1, "op": "list"}\n')
+    script = "import subprocess, sys; subprocess.Popen(sys.argv[1:], stdin=0, stdout=-1).stdout.readline()"
     subprocess.run(
         [sys.executable, "-c", script, *host.command("agent")], stdin=reading, env=host.environment(), check=True
     )

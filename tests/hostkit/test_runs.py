@@ -210,10 +210,12 @@ def test_a_bad_spec_burns_nothing(host: Host, field: str, found: object) -> None
 
 def test_runs_survive_the_agent(host: Host) -> None:
     client = host.connect()
-    client.start("a~1", ["sh", "-c", "sleep 1; echo late; exit 5"])
+    go = host.root / "go"
+    client.start("a~1", ["sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done; echo late; exit 5"])
     client.kill()
     other = host.connect()
     assert other.run("a~1")["phase"] == "running"
+    go.touch()
     assert other.wait_phase("a~1", "released")["exit"] == {"code": 5}
     assert base64.b64decode(other.log("a~1")["data"]) == b"late\n"
 
