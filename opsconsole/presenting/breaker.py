@@ -23,10 +23,16 @@ def breaker_table(view: ClusterView) -> TableView:
 
 def _row(state: ClusterState, what: str) -> Row:
     kind, _, name = what.partition(" ")
-    move = wished_moves(state).get(HostName(name)) if kind == "host" else None
-    would = f"{move[0].value.replace('_', ' ')}: {move[1]}" if move else "preempt others so that it starts"
+    would = wished(state, what)
     data = {"kind": kind, "name": name, "would": would}
     return Row(what, (Cell(clean(what, 60), "bad"), Cell(clean(would, 200))), data)
+
+
+def wished(state: ClusterState, what: str) -> str:
+    """What would be done if the breaker let it."""
+    kind, _, name = what.partition(" ")
+    move = wished_moves(state).get(HostName(name)) if kind == "host" else None
+    return f"{move[0].value.replace('_', ' ')}: {move[1]}" if move else "preempt others so that it starts"
 
 
 def breaker_figures(view: ClusterView) -> dict[str, int]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from opsconsole.presenting.hosts import AWAY, problems, warnings
+import difflib
+
+from opsconsole.presenting.hosts import AWAY, failures, warnings
+from opsconsole.presenting.needs import needs
+from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
@@ -18,19 +22,33 @@ WHOLE = 1000  # there is room for it, and what to do stands at its end
 
 
 def explain_anything(view: ClusterView, name: str) -> list[str] | None:
-    """A workload, a run, a budget's path or a host; None where nothing has that name."""
+    """A workload, a run, a budget's path or a host, and what a person has to do about it; None where nothing has
+    that name."""
     state = view.state
-    if (record := state.workloads.get(WorkloadId(name))) is not None:
-        return explain_workload(view, record)
-    if (run := state.runs.get(RunId(name))) is not None:
-        return explain_workload(view, state.workloads[run.workload])
-    if (record := state.workloads.get(WorkloadId(name.rpartition("~")[0]))) is not None:
-        return explain_workload(view, record)
+    if HostName(name) in state.hosts:
+        return explain_host(view, HostName(name)) + _needed(view, name)
     if (budget := state.budgets.by_path.get(name)) is not None:
         return explain_budget(view, budget)
-    if HostName(name) in state.hosts:
-        return explain_host(view, HostName(name))
-    return None
+    run = state.runs.get(RunId(name))
+    ids = (name, run.workload if run is not None else "", name.rpartition("~")[0])
+    record = next((r for wid in ids if (r := state.workloads.get(WorkloadId(wid))) is not None), None)
+    if record is None:
+        return None
+    return explain_workload(view, record) + _needed(view, record.workload.id)
+
+
+def _needed(view: ClusterView, name: str) -> list[str]:
+    return [clean(line, WHOLE) for need in needs(view) if need.about == name for line in need.sentences()]
+
+
+def unknown_name(view: ClusterView, name: str) -> str:
+    """That nothing has the name now: with those that are like it, for it may be a slip."""
+    state = view.state
+    known = [*state.hosts, *state.budgets.by_path, *state.workloads]
+    near = difflib.get_close_matches(name, map(str, known), 3)
+    if near:
+        return clean(f"no host, workload or budget {name!r}; did you mean {' or '.join(near)}?")
+    return clean(f"no host, workload or budget {name!r}; what ended long ago is forgotten, the timeline (7) may tell")
 
 
 def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
@@ -39,8 +57,8 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
     contract = (
         f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated: free of charge, never protected"
     )
-    who = f"{w.name or 'no name'}) of {w.owner or 'nobody'}"
-    lines = [clean(f"{w.id} ({who}, {state.budgets.paths[w.budget]}: {count(w.gpus, 'GPU')}, {contract}")]
+    who = f"{workload_label(w.id, w.name)} of {w.owner or 'nobody'}"
+    lines = [clean(f"{who}, {state.budgets.paths[w.budget]}: {count(w.gpus, 'GPU')}, {contract}.")]
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
         hold = Explainer(state).hold(record)
         until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
@@ -162,7 +180,7 @@ def explain_host(view: ClusterView, name: HostName) -> list[str]:
     if facts.probe is None:
         lines.append("There are no readings of it: nothing is known of its health.")
     else:
-        lines += [f"{problem}." for problem in problems(record, facts)]
+        lines += [f"{failure}." for failure in failures(view, record)]
     drain = view.state.drains.get(record.drain) if record.drain else None
     if drain is not None and not drain.ended:
         at = eta(view.state, drain)

@@ -7,6 +7,7 @@ from typing import Any
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView, HostFacts
+from opsconsole.presenting.xids import fatal_xids
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.state import ClusterState, HostRecord
 
@@ -71,11 +72,21 @@ def health(view: ClusterView, record: HostRecord) -> Cell:
     facts = view.facts(record.host.name)
     if facts.probe is None or record.reach not in (Reach.FRESH, Reach.STALE):
         return Cell("? unknown", "unknown")
-    if problems(record, facts):
+    if failures(view, record):
         return Cell("✖ fail", "bad")
     if record.foreign or record.leaked:
         return Cell("! warn", "warn")
     return Cell("✓ ok", "good")
+
+
+def failures(view: ClusterView, record: HostRecord) -> list[str]:
+    """What makes a host unfit to serve: fatal errors that its kernel log tells, then what its readings say."""
+    name = record.host.name
+    if name not in view.failing:
+        facts = view.facts(name)
+        told = [what for what, _ in fatal_xids(record, facts, view.state.now)]
+        view.failing[name] = told + problems(record, facts) if facts.probe is not None else []
+    return view.failing[name]
 
 
 def problems(record: HostRecord, facts: HostFacts) -> list[str]:
@@ -200,7 +211,7 @@ def host_data(view: ClusterView, record: HostRecord, facts: HostFacts, word: str
         "reach": record.reach.value,
         "why": record.unreachable_why,
         "health": word.split()[-1],
-        "problems": [*problems(record, facts), *warnings(record, facts)] if facts.probe is not None else [],
+        "problems": [*failures(view, record), *warnings(record, facts)] if facts.probe is not None else [],
         "gpus": record.host.gpus,
         "held": record.held.bit_count(),
         "free": record.free.bit_count(),

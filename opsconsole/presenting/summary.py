@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsconsole.presenting.hosts import freshness_counts, gpu_values, is_fresh, known
+from opsconsole.presenting.hosts import AWAY, failures, freshness_counts, gpu_values, is_fresh, known
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import active_drains
-from scheduler_core.fleet import HostState, Reach
+from scheduler_core.fleet import HostState
 from scheduler_core.workload import WorkloadPhase
 
 LATE_LAG_S = 5.0
@@ -66,13 +66,15 @@ def drains_running(view: ClusterView) -> int:
 
 
 def health_line(view: ClusterView) -> str:
-    """How many hosts serve, and how many are out, by why."""
+    """How many hosts serve, how many of those fail, and how many are out, by why."""
     counts: dict[str, int] = {}
     for record in view.state.hosts.values():
-        word = record.state.value if record.state is not HostState.SERVING else ""
-        if not word:
-            lost = record.reach in (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)
-            word = record.reach.value if lost else "serving"
+        if record.state is not HostState.SERVING:
+            word = record.state.value
+        elif record.reach in AWAY:
+            word = record.reach.value
+        else:
+            word = "failing" if failures(view, record) else "serving"
         counts[word] = counts.get(word, 0) + 1
     return "  ".join(f"{n} {word.replace('_', ' ')}" for word, n in sorted(counts.items(), key=lambda i: -i[1]))
 

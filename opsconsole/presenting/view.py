@@ -54,7 +54,10 @@ class PendingInventory:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """Immutable but for `state`, which belongs to the engine: read it, never change it."""
+    """Immutable but for `state`, which belongs to the engine: read it, never change it.
+
+    `failing`: what is wrong with hosts, kept from the first time it is asked for.
+    """
 
     cluster: str
     state: ClusterState
@@ -68,6 +71,7 @@ class ClusterView:
     happenings: Sequence[Happening] = ()
     version: int = 0
     pending: PendingInventory | None = None
+    failing: dict[str, list[str]] = field(default_factory=dict, compare=False)
 
     def wall(self, at_ms: int) -> int:
         """Cluster time as wall time, for people."""

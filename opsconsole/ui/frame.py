@@ -12,7 +12,8 @@ from textual.content import Content
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.drains import drains_table
 from opsconsole.presenting.hosts import hosts_table
-from opsconsole.presenting.overview import figures, host_map, hosts_title, needs_table, reasons_table
+from opsconsole.presenting.needs import needs_table
+from opsconsole.presenting.overview import figures, host_map, hosts_title, reasons_table
 from opsconsole.presenting.queue import queue_table
 from opsconsole.presenting.rows import Cell, TableView
 from opsconsole.presenting.runs import runs_table
@@ -55,7 +56,7 @@ PAGES: dict[str, Page] = {
     for page in (
         _page(
             "overview",
-            o_needs=lambda app, view: needs_table(view, dict(app.alerts.texts) | dict(view.alarms)),
+            o_needs=lambda app, view: needs_table(view, app.alerts.texts),
             o_budgets=lambda app, view: budgets_table(view),
             o_map=None,
             o_queue=lambda app, view: reasons_table(view),

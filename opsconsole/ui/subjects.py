@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from opsconsole.presenting.overview import about_host
+from opsconsole.presenting.needs import Need, needs
 from opsconsole.presenting.sentences import subject_of
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.widgets.table import Table
@@ -37,12 +37,10 @@ def _of_row(key: str, about: str, view: ClusterView) -> Sequence[str]:
 def explained_name(view: ClusterView, key: str) -> str:
     """The thing that a row is about: rows of needs, drains, budgets and the timeline have keys of their own."""
     state = view.state
-    if host := about_host(view, key):
-        return host
-    if (drain := state.drains.get(DrainId(key.removeprefix("drain:")))) is not None:
+    if (drain := state.drains.get(DrainId(key))) is not None:
         return drain.host
-    if key.startswith("held:"):
-        return key.removeprefix("held:")
+    if (need := _need(view, key)) is not None:
+        return need.about
     if BudgetId(key) in state.budgets.by_id:
         return state.budgets.paths[BudgetId(key)]
     if key.isdigit() and WorkloadId(key) not in state.workloads:
@@ -51,16 +49,23 @@ def explained_name(view: ClusterView, key: str) -> str:
     return key
 
 
-def explained(view: ClusterView, key: str) -> Text:
+def _need(view: ClusterView, key: str, alerts: Mapping[str, str] | None = None) -> Need | None:
+    """Rows of needs have a colon in their keys, which no name has."""
+    return next((need for need in needs(view, alerts) if need.key == key), None) if ":" in key else None
+
+
+def explained(view: ClusterView, key: str, alerts: Mapping[str, str] | None = None) -> Text:
     """A row's key, or a name, with why it stands as it does; a host with its GPUs."""
-    from opsconsole.presenting.explaining import explain_anything
+    from opsconsole.presenting.explaining import explain_anything, unknown_name
     from opsconsole.presenting.gpus import gpus_table
     from opsconsole.ui.screens.text import Text
 
+    need = _need(view, key, alerts)
+    if need is not None and not need.about:
+        return Text(f"Needs a person: {need.what}", need.sentences())
     name = explained_name(view, key)
     lines = explain_anything(view, name)
     if lines is None:
-        row = key.partition(":")[2] or key
-        return Text(f"Explain {row}", [f"nothing is known of {row!r} now: it has ended or left"])
+        return Text(f"Explain {name or key}", [unknown_name(view, name or key)])
     host = view.state.hosts.get(name)  # type: ignore[call-overload]
     return Text(f"Explain {name}", lines, gpus_table(view, host.host.name) if host is not None else None)

@@ -8,7 +8,8 @@ from opsconsole.presenting.drains import drains_table
 from opsconsole.presenting.explaining import explain_anything
 from opsconsole.presenting.hosts import hosts_table
 from opsconsole.presenting.moves import Moves
-from opsconsole.presenting.overview import host_map, needs_table, reasons_table
+from opsconsole.presenting.needs import needs_table
+from opsconsole.presenting.overview import host_map, reasons_table
 from opsconsole.presenting.queue import queue_table
 from opsconsole.presenting.rows import TableView
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
@@ -148,12 +149,6 @@ def test_reasons_are_counted(source: FakeSource) -> None:
     assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35, p90 wait 5m35"
     assert [r.data["reason"] for r in table.rows] == ["better_claims", "held", "victim_stopping"]
     assert texts(needs_table(source.view()), "held:w9")["WHY"] == "held: fan change"
-
-
-def test_what_needs_a_person_begins_with_alarms(source: FakeSource) -> None:
-    rows = needs_table(source.view(), {"store": "the disk is full"}).rows
-    assert [row.key for row in rows] == ["alarm:store", "host:gpu006"]
-    assert rows[1].data["why"] == "1 run unverified: auth failed: Permission denied (publickey)"
 
 
 def test_a_map_with_no_room_says_what_it_leaves_out() -> None:

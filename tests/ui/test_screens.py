@@ -90,7 +90,7 @@ async def test_markup_in_names_is_shown_and_never_parsed() -> None:
         assert "Waiting (1 of 3)  /[red" in seen(app)
         await command(pilot, "explain [/][@click=app.quit]x[/]")
         await pilot.pause()
-        assert "nothing is known" in seen(app)
+        assert "no host, workload or budget '[/][@click=app.quit]x[/]'" in seen(app)
         await pilot.press("escape", "ctrl+p")
         await pilot.press(*"w8")
         await pilot.pause(0.3)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opsconsole.presenting.view import ClusterView, Happening, HostFacts
+from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
 from opsconsole.ui.source import Confirm, Outcome
 from scheduler_core.ids import DrainId, HostName
 from scheduler_core.observations import By, CordonRequested, DrainRequested, HostUnreachable, Observation
@@ -46,6 +46,8 @@ class FakeSource:
     cluster: Cluster
     ages: dict[str, float] = field(default_factory=dict)
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    kernels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    pending: PendingInventory | None = None
     version: int = 1
     actor: str = "kim"
     write_refused: str = ""
@@ -81,13 +83,14 @@ class FakeSource:
             dict(self.alarms),
             list(self.happenings),
             self.version,
+            self.pending,
         )
 
     def _facts(self, name: str) -> HostFacts:
         record = self.state.hosts[HostName(name)]
         if record.unreachable_why:
             return HostFacts("lost", record.unreachable_why, 240.0, None, self.probes.get(name))
-        return HostFacts("live", "", self.ages.get(name, 0.6), 0.01, self.probes.get(name))
+        return HostFacts("live", "", self.ages.get(name, 0.6), 0.01, self.probes.get(name), self.kernels.get(name, ()))
 
     def changed(self) -> None:
         self.version += 1
