@@ -209,7 +209,7 @@ class OpsConsoleApp(ConsoleBase):
         from opsconsole.ui.subjects import explained
 
         def live(view: ClusterView) -> Text:
-            return explained(view, key)
+            return explained(view, key, self.alerts.texts)
 
         neighbour = None if words else self._explain_neighbour
         self.push_screen(TextScreen(live(self.picture), live, neighbour))
