@@ -17,6 +17,7 @@ from typing import Any
 
 MARK = "OPSCONSOLE_TEST_HOSTKIT"
 GIB = 1 << 30
+PATIENCE_S = 45.0
 
 Message = dict[str, Any]
 
@@ -67,7 +68,7 @@ class Client:
         self.send({"id": self._number, "op": op, **fields})
         return self.answer_to(self._number)
 
-    def answer_to(self, number: Any, timeout_s: float = 20.0) -> Message:
+    def answer_to(self, number: Any, timeout_s: float = PATIENCE_S) -> Message:
         wait_until(lambda: number in self.answers or not self.pump(0.05), timeout_s)
         return self.answers.pop(number)
 
@@ -92,7 +93,7 @@ class Client:
     def run(self, token: str) -> Message:
         return next(run for run in self.ask("list")["runs"] if run["token"] == token)
 
-    def wait_phase(self, token: str, *phases: str, timeout_s: float = 20.0) -> Message:
+    def wait_phase(self, token: str, *phases: str, timeout_s: float = PATIENCE_S) -> Message:
         """The RUN as soon as it is in one of the phases."""
         found: list[Message] = []
 
@@ -106,7 +107,7 @@ class Client:
         wait_until(reached, timeout_s)
         return found[0]
 
-    def wait_event(self, wanted: Callable[[Message], bool], timeout_s: float = 20.0) -> Message:
+    def wait_event(self, wanted: Callable[[Message], bool], timeout_s: float = PATIENCE_S) -> Message:
         wait_until(lambda: any(map(wanted, self.events)) or not self.pump(0.05), timeout_s)
         return next(event for event in self.events if wanted(event))
 
@@ -120,7 +121,7 @@ class Client:
             probes[:] = [event["probe"] for event in self.events if event["event"] == "probe"]
             return len(probes) >= 2
 
-        wait_until(second, 20.0)
+        wait_until(second)
         return probes[1]
 
     def log(self, token: str, offset: int = 0, max_bytes: int = 65536) -> Message:
@@ -261,7 +262,7 @@ class Host:
         self.clients.clear()
 
 
-def wait_until(reached: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def wait_until(reached: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     """Look again until it is so. Fails after the time, with the condition's name."""
     deadline = time.monotonic() + timeout_s
     while not reached():
