@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.text import clean
 from opsconsole.ui.actions import ACTIONS, BY_NAME, shown_key
 from opsconsole.ui.commands import HIDDEN
@@ -52,5 +53,5 @@ class RegistryCommands(Provider):
             yield clean(name, 80), "host", lambda n=name: self.console.perform(explain, n)  # type: ignore[misc]
         live = [w for w in view.state.workloads.values() if w.outcome is None]
         for record in live[:MOST_NAMES]:
-            wid, text = record.workload.id, clean(f"{record.workload.id} {record.workload.name}", 80)
+            wid, text = record.workload.id, workload_label(record.workload.id, record.workload.name)
             yield text, "workload", lambda n=wid: self.console.perform(explain, n)  # type: ignore[misc]
