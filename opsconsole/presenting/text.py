@@ -34,17 +34,15 @@ def fit(text: str, width: int, right: bool = False) -> str:
 
 
 def span(ms: int | None) -> str:
-    """At most two units: 41s, 12m03, 6h12, 3d04h; unknown is a question mark."""
+    """At most two units, as `parse_span` reads them: 41s, 12m03s, 6h12m, 3d04h, 30m; unknown is a question mark."""
     if ms is None:
         return "?"
     s = max(0, ms) // 1000
-    if s < 60:
-        return f"{s}s"
-    if s < 3600:
-        return f"{s // 60}m{s % 60:02}"
-    if s < 86_400:
-        return f"{s // 3600}h{s % 3600 // 60:02}"
-    return f"{s // 86_400}d{s % 86_400 // 3600:02}h"
+    for unit, size, below in (("d", 86_400, "h"), ("h", 3600, "m"), ("m", 60, "s")):
+        if s >= size:
+            rest = s % size // int(SECONDS[below])
+            return f"{s // size}{unit}" + (f"{rest:02}{below}" if rest else "")
+    return f"{s}s"
 
 
 def parse_span(text: str) -> float | None:

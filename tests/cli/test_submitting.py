@@ -26,7 +26,7 @@ def test_its_plan_says_where_it_would_start(cluster: Told) -> None:
     said = cluster.run(*SUBMIT, "--dry-run", *COMMAND)
     assert "Submit hello hello-" in said and "to a\n" in said
     assert "h1:4" in said and "free GPUs" in said
-    assert "4 GPUs, min runtime 30m00\nruns python train.py --resume\n" in said
+    assert "4 GPUs, min runtime 30m\nruns python train.py --resume\n" in said
 
 
 def test_its_plan_says_why_it_would_wait(cluster: Told) -> None:

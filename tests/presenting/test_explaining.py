@@ -39,20 +39,20 @@ def texts(table: TableView, key: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("w1", "protected for another 1h04: nothing that the scheduler decides stops it before"),
+        ("w1", "protected for another 1h04m: nothing that the scheduler decides stops it before"),
         ("w1", "gpu001 is being drained: that stops it at 15:36 (requeue)"),
         ("w4~1", "being stopped: for w8 of nlp: unallocated runs yield to allocated work; it loses 3.4 GPU-h"),
         ("w5", "past its min runtime"),
         ("w6", "Whether it still runs nobody knows: gpu006 cannot be asked. It is not started twice."),
         ("w7", "Why it waits: better claims ahead: 48 GPUs are held"),
         ("w9", "cluster too small: 8 hosts with 8 GPUs each are needed, 6 exist"),
-        ("vision", "vision is guaranteed 30.0% of the cluster: 2.4k GPU-h in 7d00h"),
+        ("vision", "vision is guaranteed 30.0% of the cluster: 2.4k GPU-h in 7d"),
         ("olmo/pretrain", "olmo/pretrain stands behind olmo/eval"),
         ("gpu001", "gpu001 is draining, by kim: fan change, ticket 118."),
         ("gpu001", "It is empty by 15:36 at the latest."),
         ("gpu003", "It answers: the newest readings are 0s old, a question takes 10 ms."),
         ("gpu003", "GPU 5: GPU is lost."),
-        ("gpu006", "It is unreachable (auth failed: Permission denied (publickey)); the newest readings are 4m00 old."),
+        ("gpu006", "It is unreachable (auth failed: Permission denied (publickey)); the newest readings are 4m old."),
         ("gpu006", "w6~1 ran there when it was last heard of, protected until 18:16."),
     ],
 )
@@ -146,7 +146,7 @@ def test_moves_in_the_queue_are_told_since_looking_began(source: FakeSource) -> 
 def test_reasons_are_counted(source: FakeSource) -> None:
     source.happen(HoldRequested(WorkloadId("w9"), BY))
     table = reasons_table(source.view())
-    assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35, p90 wait 5m35"
+    assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35s, p90 wait 5m35s"
     assert [r.data["reason"] for r in table.rows] == ["better_claims", "held", "victim_stopping"]
     assert texts(needs_table(source.view()), "held:w9")["WHY"] == "held: fan change"
 

@@ -66,7 +66,7 @@ def test_without_a_leader_that_is_the_first(source: FakeSource) -> None:
 def test_a_sick_host_that_serves_is_marked_and_told_with_its_xid_until_it_serves_no_more(source: FakeSource) -> None:
     with_fallen_gpu(source, "gpu004", 3)
     found = need(source, "host:gpu004:health")
-    assert found.why == "serves and fails: GPU 3: XID 79, GPU fell off the bus, 1m00 ago"
+    assert found.why == "serves and fails: GPU 3: XID 79, GPU fell off the bus, 1m ago"
     assert found.todo.startswith("drain it; then reboot")
     row = next(row for row in hosts_table(source.view()).rows if row.key == "gpu004")
     assert (row.data["health"], row.cells[2].text) == ("fail", "✖ fail")

@@ -35,7 +35,7 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
     [
         (
             o.WorkloadSubmitted(Workload(W, BudgetId("nlp"), 1, 1_800_000, 0, owner="ada")),
-            "train-7 submitted to nlp: 1 GPU, min runtime 30m00, by ada",
+            "train-7 submitted to nlp: 1 GPU, min runtime 30m, by ada",
             "person",
             "train-7",
         ),

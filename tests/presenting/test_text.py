@@ -49,13 +49,17 @@ def test_a_fitted_text_is_exactly_as_wide_as_its_column(text: str, width: int) -
         (None, "?"),
         (-5, "0s"),
         (41_000, "41s"),
-        (723_000, "12m03"),
-        (22_320_000, "6h12"),
+        (723_000, "12m03s"),
+        (22_320_000, "6h12m"),
         (273_600_000, "3d04h"),
+        (1_800_000, "30m"),
+        (90_000, "1m30s"),
     ],
 )
 def test_spans_have_at_most_two_units(ms: int | None, words: str) -> None:
     assert span(ms) == words
+    if ms is not None and ms >= 0:
+        assert parse_span(words) is not None, "what is shown can be typed"
 
 
 def test_numbers_and_nouns() -> None:
