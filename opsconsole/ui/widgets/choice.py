@@ -11,7 +11,7 @@ class Choice(Button):
 
     DEFAULT_CSS = """
     Choice { margin: 0 0 0 2; min-width: 12; height: 1; border: none; background: $panel; color: $foreground; }
-    Choice:focus { background: $primary; color: $background; text-style: bold; }
+    Choice:focus { background: $primary; color: $background; text-style: bold !important; }
     """
 
     def __init__(self, word: str, id: str) -> None:

@@ -111,7 +111,6 @@ class Table(ScrollView, can_focus=True):
     def toggle_wide(self) -> bool:
         self.wide = not self.wide
         self._lay_out()
-        self.refresh()
         return self.wide
 
     def cut(self) -> str:
@@ -158,7 +157,8 @@ class Table(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         self._placed = layout(self.rowset.view.columns, width - MARGIN, self.size.width, self.wide)
         self._strips.clear()
-        self._drawn = []
+        self._drawn = []  # nothing is known to be on the screen: what Textual keeps of it goes too
+        self.refresh()
         self._resize_virtual()
 
     def _resize_virtual(self) -> None:
