@@ -83,9 +83,9 @@ class Engine:
         while state.wanted:
             yield state.wanted[min(state.wanted)]
         yield from [StrayFound(run, host) for run, host in state.strays]
+        yield from automatic(state)
         yield from due_stops(state)
         yield from drained(state)
-        yield from automatic(state)
         if self._pass_is_due():
             result = plan_pass(state, preemptable_gpus(state), state.index.settled)
             yield from result.decisions

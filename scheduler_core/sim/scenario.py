@@ -25,6 +25,7 @@ from scheduler_core.observations import (
     HoldRequested,
     HostAdvanced,
     HostDeclared,
+    HostSeen,
     HostStale,
     HostUnreachable,
     InventoryLoaded,
@@ -103,7 +104,7 @@ class Scenario:
     def _repeat(self, observations: list[Observation]) -> None:
         """A fact arrives twice, the second time late; but what the console sees of its own links comes in order."""
         fact = self.draw.choice(observations)
-        at_once = isinstance(fact, HostStale | HostUnreachable)
+        at_once = isinstance(fact, HostSeen | HostStale | HostUnreachable)
         observations.insert(observations.index(fact) if at_once else len(observations), fact)
 
     def _next_instant(self) -> int:
@@ -122,6 +123,7 @@ class Scenario:
         self.ticks.append(Tick(self.now, observations, step))
         require(self.engine.state, self.witness)
         self.world.take(step)
+        self.world.forgotten_but(self.engine.state.hosts)
 
     def look_again(self) -> None:
         """What the shell does with commands that have no outcome: look at the host, then send."""

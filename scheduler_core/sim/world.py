@@ -6,6 +6,7 @@ looks at what the engine does by what really happened here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
 
@@ -44,6 +45,7 @@ class Process:
     holding: bool = True
     freed_at: int = 0
     disowned: bool = False
+    stranger: bool = False  # nobody knows it any more: its GPUs are reported as foreign
 
 
 @dataclass(slots=True)
@@ -225,8 +227,18 @@ class World:
 
     def seen(self, name: HostName) -> HostSeen:
         host = self.hosts[name]
-        empty = not host.foreign and not any(p.holding for p in host.processes.values())
-        return HostSeen(name, host.boot_id, foreign=host.foreign, unfit=host.unfit, empty=empty)
+        holding = [process for process in host.processes.values() if process.holding]
+        foreign = host.foreign
+        for process in holding:
+            foreign |= process.slots if process.stranger else 0
+        empty = not foreign and not holding
+        return HostSeen(name, host.boot_id, foreign=foreign, unfit=host.unfit, empty=empty)
+
+    def forgotten_but(self, known: Collection[HostName]) -> None:
+        """A host that left the inventory takes along what was known of its runs."""
+        for name in [name for name in self.hosts if name not in known]:
+            for process in self.hosts[name].processes.values():
+                process.stranger = True
 
     def listing(self, name: HostName) -> list[Observation]:
         """What the host says of every token it knows, as after a reconnect."""

@@ -143,11 +143,11 @@ def test_nothing_is_held_for_a_gang_that_does_not_come_back_or_never_paid(more: 
     c = Cluster(hosts={"h1": 8, "h2": 8, "h3": 8})
     c.running("gang", "b", **{"gpus": 16, "min_runtime": MINUTE, **more})
     c.later(HOUR)
-    assert not of_kind(c.see(drain(host_of(c))), Claimed), ends
+    assert not of_kind(c.see(drain(host_of_run(c, "gang"))), Claimed), ends
 
 
-def host_of(c: Cluster) -> str:
-    return next(iter(c.engine.state.runs[c.run("gang")].members))
+def host_of_run(c: Cluster, wid: str) -> str:
+    return next(iter(c.engine.state.runs[c.run(wid)].members))
 
 
 @pytest.mark.parametrize("how", ["cancelled", "failed", "succeeded", "host lost"])
@@ -312,6 +312,18 @@ def test_automatic_drains_stop_at_the_breaker_and_say_so() -> None:
     for _ in range(5):
         c.later(MINUTE)
     assert sum(h.state is HostState.DRAINING for h in c.engine.state.hosts.values()) == 4
+
+
+def test_what_health_drains_is_acted_on_in_the_same_step() -> None:
+    """Nothing would wake the engine for an empty host, or for a run without a guarantee."""
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.running("free", gpus=8, min_runtime=0, resumable=True)
+    busy = host_of_run(c, "free")
+    idle = next(name for name in ("h1", "h2") if name != busy)
+    c.see(seen_empty(c, idle))
+    step = c.see(*(AutoDrainProposed(DrainId(f"d-{name}"), HostName(name), "XID 79") for name in (busy, idle)))
+    assert c.host(idle).state is HostState.DRAINED
+    assert [(s.run, s.cause) for s in of_kind(step, StopDecided)] == [(c.run("free"), StopCause.DRAIN)]
 
 
 def test_a_reload_touches_no_run() -> None:
