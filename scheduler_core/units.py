@@ -12,15 +12,20 @@ PPM = 1_000_000  # a fraction of 1, in parts per million
 GPU_HOUR = GPU * HOUR
 
 
+def count(number: int, word: str) -> str:
+    """`1 host`, `2 hosts`: how every text says an amount."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def bits(mask: int) -> tuple[int, ...]:
     """The slots set in a mask of GPUs, lowest first."""
     return tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
 
 
-def lowest_bits(mask: int, count: int) -> int:
-    """The lowest `count` bits of a mask."""
+def lowest_bits(mask: int, number: int) -> int:
+    """The lowest `number` bits of a mask."""
     taken = 0
-    for _ in range(count):
+    for _ in range(number):
         bit = mask & -mask
         taken |= bit
         mask ^= bit

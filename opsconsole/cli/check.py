@@ -122,7 +122,7 @@ def _progress(total: int, done: list[str]) -> Any:
     def on_done(host: str) -> None:
         done.append(host)
         if sys.stderr.isatty():
-            print(f"\r{len(done)}/{total} hosts", end="\n" if len(done) == total else "", file=sys.stderr)
+            print(f"\r{len(done)} of {count(total, 'host')}", end="\n" if len(done) == total else "", file=sys.stderr)
 
     return on_done
 

@@ -19,6 +19,7 @@ from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import BudgetId
 from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState
+from scheduler_core.units import count
 
 REACH = ("address", "port", "user", "identity", "jump", "python", "state_dir")
 AT_RESTART = ("state_dir", "ssh", "system_processes", "on_quit", "allow_write", "health")
@@ -67,7 +68,7 @@ def diff_inventories(old: Inventory, new: Inventory, states: Mapping[str, Cluste
         if name in before:
             found += _cluster(_Pair(before[name], cluster, (states or {}).get(name)))
         else:
-            what = f"comes with {len(cluster.hosts)} hosts and {len(cluster.budgets.budgets)} budgets"
+            what = f"comes with {count(len(cluster.hosts), 'host')} and {count(len(cluster.budgets.budgets), 'budget')}"
             found.append(Change(Topic.CLUSTER, name, name, what))
     return found + list(_settings(old, new))
 
@@ -83,10 +84,14 @@ def _hosts(pair: _Pair) -> Iterator[Change]:
     old, new = ({h.name: h for h in cluster.hosts} for cluster in pair[:2])
     for name, host in old.items():
         if name not in new:
-            yield Change(Topic.HOST, pair.new.name, name, f"leaves with {host.gpus} GPUs", _leaving(pair.state, name))
+            yield Change(
+                Topic.HOST, pair.new.name, name, f"leaves with {count(host.gpus, 'GPU')}", _leaving(pair.state, name)
+            )
     for name, host in new.items():
         if name not in old:
-            yield Change(Topic.HOST, pair.new.name, name, f"joins with {host.gpus} GPUs", "takes work once it answers")
+            yield Change(
+                Topic.HOST, pair.new.name, name, f"joins with {count(host.gpus, 'GPU')}", "takes work once it answers"
+            )
         elif what := _host_changes(old[name], host):
             yield Change(Topic.HOST, pair.new.name, name, "; ".join(what), _host_effect(old[name], host))
 
@@ -198,7 +203,7 @@ def _over_cap(pair: _Pair, bid: BudgetId) -> str:
         return ""
     leaves = pair.state.budgets.leaves_below.get(bid, ())
     held = sum(run.gpus for run in pair.state.runs.values() if run.budget in leaves)
-    return f"holds {held} GPUs now: nothing is stopped, nothing new starts" if held > cap else ""
+    return f"holds {count(held, 'GPU')} now: nothing is stopped, nothing new starts" if held > cap else ""
 
 
 # -- knobs --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from scheduler_core.ids import DrainId, HostName, WorkloadId, run_id
 from scheduler_core.observations import By
 from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState, DrainRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
-from scheduler_core.units import DAY, GPU, GPU_HOUR, lowest_bits
+from scheduler_core.units import DAY, GPU, GPU_HOUR, count, lowest_bits
 from scheduler_core.workload import Workload, WorkloadPhase
 
 TOP = ("now", "policy", "budgets", "hosts", "usage", "unallocated_usage", "workloads")
@@ -251,7 +251,7 @@ class _SnapshotReader:
         counts = {mask.bit_count() for mask in members.values()}
         total = sum(mask.bit_count() for mask in members.values())
         if total != w.gpus:
-            source.fail(node, place, f"adds up to {total} GPUs, but {w.id} has {w.gpus}", "let the two agree")
+            source.fail(node, place, f"adds up to {count(total, 'GPU')}, but {w.id} has {w.gpus}", "let the two agree")
         elif w.hosts and (len(members) != w.hosts or counts != {w.gpus_per_host}):
             source.fail(node, place, f"is not {w.hosts} hosts x {w.gpus_per_host} GPUs", "let the two agree")
         return members
@@ -276,6 +276,7 @@ class _SnapshotReader:
         slots = record.host.all_slots & ~record.held
         if slots.bit_count() < gpus:
             held = f"{record.held.bit_count()} held by {', '.join(record.runs) or 'nobody'}"
-            self.source.fail(node, place, f"{gpus} GPUs do not fit: {name} has {record.host.gpus}, {held}")
+            what = f"{name} has no room for {count(gpus, 'GPU')}: it has {record.host.gpus}, {held}"
+            self.source.fail(node, place, what)
             return 0
         return lowest_bits(slots, gpus)

@@ -27,10 +27,10 @@ def figures(view: ClusterView) -> Line:
         Cell(_percent(s.held, s.in_service), "accent"),
         Cell(" → Utilisation "),
         Cell(used, "unknown" if used == "?" else "accent"),
-        Cell(f"   {s.held} of {s.gpus} GPUs held, {s.free} free"),
+        Cell(f"   {s.held} of {count(s.gpus, 'GPU')} held, {s.free} free"),
     ]
     if s.unknown_hosts:
-        line.append(Cell(f", {s.unknown_hosts} hosts not known now", "unknown"))
+        line.append(Cell(f", {count(s.unknown_hosts, 'host')} not known now", "unknown"))
     return line
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from rich.cells import cell_len, set_cell_size
 
 from scheduler_core.units import GPU_HOUR
+from scheduler_core.units import count as count  # for all who present
 
 MOST = 300
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -82,11 +83,6 @@ def gpu_hours(amount: int) -> str:
     if hours >= 1000:
         return f"{hours / 1000:.1f}k"
     return f"{hours:.0f}" if hours >= 10 else f"{hours:.1f}"
-
-
-def count(number: int, word: str) -> str:
-    """`1 host`, `2 hosts`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def ordinal(number: int) -> str:

@@ -214,7 +214,7 @@ workloads:
         "no budget above sets a default",
         "neither running nor waiting",
         "no host 'gpu9'",
-        "do not fit",
+        "has no room for",
         "adds up to 3",
         "stands twice",
         "do not make 4",
