@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from opsconsole.facts import host_seen, run_facts
+from opsconsole.facts import host_seen, lives, run_facts
 from opsconsole.machines import Machines
 from opsconsole.readings import Delay, HostReading, dicts, probe_said, text_of
 from scheduler_core.ids import HostName, RunId
@@ -156,10 +156,13 @@ class Sensing:
         """A burnt token has no store."""
         return run.get("store") in (self.store_id, None)
 
-    def _has(self, host: str) -> frozenset[str]:
-        """Tokens of the engine's runs there, as far as the host has them too."""
+    def _mine(self, host: str) -> frozenset[str]:
+        """Tokens whose processes are no strangers: of the engine's runs there, as far as the host has them too, and of
+        those that are over, since a reading may be older than the word of their end.
+        """
         record, runs = self.state().hosts.get(HostName(host)), self.readings[host].runs
-        return frozenset(t for t in record.runs if t in runs and self._of_store(runs[t])) if record else frozenset()
+        has = record.runs if record is not None else ()
+        return frozenset(t for t, run in runs.items() if self._of_store(run) and (t in has or not lives(run)))
 
     def _seen(self, host: str) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news. A host whose name stands for another machine is as
@@ -169,7 +172,7 @@ class Sensing:
         if reading.probe_at is None or reading.stale:
             return []
         free_bytes = self.free_memory_mib() * MIB
-        seen = host_seen(HostName(host), reading, self.gpus(host), free_bytes, self._has(host))
+        seen = host_seen(HostName(host), reading, self.gpus(host), free_bytes, self._mine(host))
         if seen == reading.seen:
             return []
         refused, reading.refused = reading.refused, self.machines.refusal(seen)

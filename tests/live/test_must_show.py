@@ -98,7 +98,9 @@ def test_preempt_and_requeue(trio: Trio, fault: Fault) -> None:
     with fault(trio):
         claim = trio.submit("claim", budget="b", min_s=1)
     trio.wait(lambda: trio.running(claim), "the claimant to start")
-    (victim,) = [wid for wid in squatters if trio.record(wid).attempts]
+    stopped = {wid: trio.record(wid).attempts for wid in squatters if trio.record(wid).attempts}
+    assert len(stopped) == 1, stopped
+    (victim,) = stopped
     assert trio.record(victim).attempts[0].stop.for_workload == claim  # type: ignore[union-attr]
     with fault(trio):
         trio.run("requeue", claim, "--reason", "moved", "--yes")

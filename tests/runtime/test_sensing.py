@@ -14,6 +14,7 @@ from opsconsole.readings import HostReading
 from opsconsole.sensing import Sensing
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostSeen, HostStale, MemberExited, MemberReleased, MemberStarted, Observation
+from scheduler_core.workload import Outcome
 from tests.core.clusters import Cluster
 
 GIB = 1 << 30
@@ -138,3 +139,28 @@ def test_gpus_are_known_by_slot_and_uuid_whatever_order_they_are_listed_in(host:
     host.hello()
     (seen,) = host.probe(1001, *(gpu(slot) for slot in (2, 0, 3, 1)))
     assert isinstance(seen, HostSeen) and seen.gpu_ids == ("GPU-0", "GPU-1", "GPU-2", "GPU-3")
+
+
+def test_processes_of_a_run_that_is_over_are_no_strangers(host: Host) -> None:
+    """A reading may be older than the word of an end: GPUs that are held for somebody stay so."""
+    host.cluster.submit("w", gpus=2)
+    run = host.cluster.run("w")
+    told = {"token": run, "store": "store", "ran_s": 1.0, "gpus": ["GPU-0", "GPU-1"]}
+    host.hello(runs=[{**told, "phase": "running"}])
+    busy = [gpu(slot, used=40 * GIB, processes=[{"pid": 7, "run": run}]) for slot in (0, 1)]
+    host.probe(1001, *busy, gpu(2), gpu(3))
+    host.cluster.see(*host.said)
+    host.said.clear()
+    host.sensing.line("h1", {"event": "run", "run": {**told, "phase": "released", "exit": {"code": 0}}})
+    host.cluster.see(*host.said)
+    assert host.cluster.workload("w").outcome is Outcome.SUCCEEDED
+    host.probe(1002, *busy, gpu(2), gpu(3))
+    assert foreign(host) == 0
+    host.probe(1003, gpu(0, processes=[{"pid": 8, "run": "strange~1"}]), gpu(1), gpu(2), gpu(3))
+    assert foreign(host) == 1
+
+
+def foreign(host: Host) -> int:
+    seen = host.sensing.readings["h1"].seen
+    assert seen is not None
+    return seen.foreign
