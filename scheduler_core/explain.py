@@ -201,10 +201,19 @@ def preemption_reason(standings: Standings, workload: Workload, victim: Victim) 
     if victim.branch == workload.budget:
         return f"for {workload.id} of higher priority in {paths[workload.budget]}; past its min runtime; {lost}"
     mine, other = (s.budget for s in standings_of(standings, workload, victim.branch))
-    return (
-        f"for {workload.id}: {paths[mine]} has got {_balance(standings, mine)} of its share and "
-        f"{paths[other]} {_balance(standings, other)}; past its min runtime; {lost}"
-    )
+    return f"for {workload.id}: {_apart(standings, mine, other)}; past its min runtime; {lost}"
+
+
+def _apart(standings: Standings, better: BudgetId, worse: BudgetId) -> str:
+    """How two siblings stand, in figures that differ: where what they got does not tell, what is promised does."""
+    paths, both = standings.tree.paths, (better, worse)
+    got, with_promises = [_balance(standings, b) for b in both], ""
+    owed = [standings.entitlement(b) for b in both]
+    if got[0] == got[1] and all(owed):
+        shares = [float(standings.charged(b) / e) for b, e in zip(both, owed, strict=True)]
+        told = ([f"{share:.{digits}f}" for share in shares] for digits in range(2, 7))
+        got, with_promises = next((t for t in told if t[0] != t[1]), got), " with what is promised"
+    return f"{paths[better]} has got {got[0]} of its share{with_promises} and {paths[worse]} {got[1]}"
 
 
 def _balance(standings: Standings, budget: BudgetId) -> str:
