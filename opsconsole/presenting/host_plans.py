@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
+from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line, few, refusals
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
@@ -30,7 +31,7 @@ DRAIN_COLUMNS = (
     Column("HOST", 9, most=16),
     Column("RUN", 13, most=28),
     Column("BUDGET", 10, from_width=100, most=20),
-    Column("RAN / MIN", 13, right=True),
+    Column("RAN / MIN", 15, right=True),
     Column("RELEASED", 8, right=True),
     Column("THEN", 19, grow=True),
     Column("LOST IF NOW", 11, right=True, from_width=90),
@@ -43,7 +44,7 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
     `finish_ms`: for how long runs may go on to their natural end in mode `finish`.
     """
     state = view.state
-    names = [HostName(h) for h in hosts if h in state.hosts]
+    known, names = _able(view, hosts, HostEvent.DRAIN)
     deadline = None if finish_ms is None else state.now + finish_ms
     drain = drain_plan(state, names, mode, deadline)
     places = _places(view, drain)
@@ -53,13 +54,16 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
         TableView(
             f"Drain plan: {count(len(names), 'host')}",
             DRAIN_COLUMNS,
-            tuple(_drain_row(view, row, places, drain.hosts) for row in drain.rows),
+            tuple(_drain_row(view, row, places) for row in drain.rows),
             "no runs there: empty at once",
         ),
-        _empty_lines(view, drain) + broken_line(drain.guarantees_broken),
-        command_line("drain", names, *_mode_words(mode, finish_ms)),
+        broken_line(drain.guarantees_broken)
+        + _last_line(view, names)
+        + _empty_lines(view, drain)
+        + _gang_lines(view, drain),
+        command_line("drain", names, *_mode_words(mode, finish_ms)) if names else "",
         tuple((r.host, r.run, r.breaks_guarantee, r.blocked) for r in drain.rows)
-        + tuple((n, state.hosts[n].state) for n in names),
+        + tuple((n, state.hosts[n].state) for n in known),
         lambda by: [DrainRequested(drain_id(state.now, n), n, by, mode, deadline) for n in names],
         drain.guarantees_broken,
         _host_refusals(view, hosts, HostEvent.DRAIN),
@@ -75,6 +79,14 @@ def _places(view: ClusterView, drain: DrainPlan) -> Mapping[WorkloadId, int]:
     return {wid: n for n, wid in enumerate(queue_order(view.state, again), start=1) if wid in again}
 
 
+def _last_line(view: ClusterView, leaving: Sequence[HostName]) -> tuple[str, ...]:
+    """That nothing would be left to work on, where that is so."""
+    serving = [name for name, record in view.state.hosts.items() if record.places]
+    if serving and all(name in leaving for name in serving):
+        return ("no host is left serving: nobody's work starts until one is",)
+    return ()
+
+
 def _empty_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
     """When the hosts are empty at the latest; of which nobody can say, and why."""
     ends = dict(zip(drain.hosts, drain.empty_at, strict=True))
@@ -83,14 +95,32 @@ def _empty_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
     if known:
         who = next(name for name, at in ends.items() if at is not None) if len(known) == 1 else f"{len(known)} hosts"
         lines.append(f"{who} empty by {day_clock(view.wall(max(known)), view.wall_ms)}")
-    for name in (name for name, at in ends.items() if at is None):
-        why = next((row.blocked for row in drain.rows if row.host == name and row.blocked), "it cannot be asked")
-        lines.append(f"{name}: nobody can say when it is empty: {why}")
-    return tuple(lines)
+    unknown = [name for name, at in ends.items() if at is None]
+    why = {row.host: row.blocked for row in drain.rows if row.blocked}
+    told = refusals((n, f"nobody can say when it is empty: {why.get(n, 'it cannot be asked')}") for n in unknown)
+    return (*lines, *told)
+
+
+def _gang_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
+    """What else stops with what runs there: a gang stops whole, on all its hosts (rule 25)."""
+    lines = {}
+    for row in drain.rows:
+        run = view.state.runs[row.run]
+        others = [str(name) for name in run.members if name not in drain.hosts]
+        if others and not row.blocked:
+            held = keeps_its_place(view.state, run, drain.hosts)
+            kept = f"; its GPUs there are {'' if held else 'not '}held for it" if may_keep(view.state, run) else ""
+            lines[row.run] = f"{_run_label(view, row)} stops on {few(others)} too{kept}"
+    return tuple(lines.values())
+
+
+def _run_label(view: ClusterView, row: DrainRow) -> str:
+    w = view.state.workloads[row.workload].workload
+    return clean(f"{w.name or w.id}{row.run[len(w.id) :]}", 60)
 
 
 def _mode_words(mode: Mode, finish_ms: int | None) -> tuple[str, ...]:
-    deadline = () if finish_ms is None else ("--deadline", f"{finish_ms // 60_000}m")
+    deadline = () if finish_ms is None else ("--deadline", span(finish_ms))
     return () if mode == "contract" else ("--mode", mode, *deadline)
 
 
@@ -98,18 +128,7 @@ def drain_id(now: int, host: str) -> DrainId:
     return DrainId(f"d-{host}-{now}")
 
 
-def _gang(view: ClusterView, row: DrainRow, leaving: Sequence[HostName]) -> str:
-    """Rule 25: whether its other GPUs are held for it, as things are now."""
-    run = view.state.runs[row.run]
-    if row.gang_hosts < 2:
-        return ""
-    if not may_keep(view.state, run) or all(host in leaving for host in run.members):
-        return f", gang of {row.gang_hosts} hosts"
-    held = keeps_its_place(view.state, run, leaving)
-    return f", gang of {row.gang_hosts} hosts: its other GPUs are {'' if held else 'not '}held for it"
-
-
-def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int], leaving: Sequence[HostName]) -> Row:
+def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int]) -> Row:
     state = view.state
     w = state.workloads[row.workload].workload
     released = Cell("BLOCKED", "bad")
@@ -117,13 +136,13 @@ def _drain_row(view: ClusterView, row: DrainRow, places: Mapping[WorkloadId, int
         now = row.stops_at is not None and row.stops_at <= state.now
         released = Cell("now", "accent") if now else Cell(day_clock(view.wall(row.released_at), view.wall_ms))
     place = places.get(row.workload)
-    then = row.then + (f", about {ordinal(place)}" if place else "")
-    then = row.blocked or then + _gang(view, row, leaving)
+    gang = f", gang of {row.gang_hosts}" if row.gang_hosts > 1 else ""
+    then = row.blocked or row.then + (f", about {ordinal(place)}" if place else "") + gang
     if row.breaks_guarantee:
         then = f"BREAKS GUARANTEE; {then}"
     cells = (
         Cell(clean(row.host, 40)),
-        Cell(clean(f"{w.name or w.id}{row.run[len(w.id) :]}", 60)),
+        Cell(_run_label(view, row)),
         Cell(clean(state.budgets.paths[w.budget], 40)),
         Cell(f"{span(row.ran_ms)} / {span(row.min_runtime_ms)}"),
         released,
@@ -219,7 +238,7 @@ def _host_plan(
     then: str,
 ) -> Plan:
     state = view.state
-    names = [HostName(h) for h in hosts if h in state.hosts]
+    known, names = _able(view, hosts, event)
     rows = []
     for name in names:
         record = state.hosts[name]
@@ -232,21 +251,33 @@ def _host_plan(
         tuple(names),
         TableView(f"{event.value.capitalize()}: {count(len(names), 'host')}", PLAIN_COLUMNS, tuple(rows)),
         (),
-        command_line(event.value, names),
-        tuple((n, state.hosts[n].state, state.hosts[n].by) for n in names),
+        command_line(event.value, names) if names else "",
+        tuple((n, state.hosts[n].state, state.hosts[n].by) for n in known),
         lambda by: [make(n, by) for n in names],
         refused=_host_refusals(view, hosts, event),
         stale=(),
     )
 
 
+def _able(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[list[HostName], list[HostName]]:
+    """Those that there are, and of those the ones to which the event does something (rule 24)."""
+    known = [HostName(h) for h in hosts if h in view.state.hosts]
+    return known, [h for h in known if move(view.state.hosts[h].state, event) is not None]
+
+
 def _unknown_hosts(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"no host {clean(h, 60)!r}" for h in hosts if h not in view.state.hosts)
+    return tuple(_unknown_host(view, host) for host in hosts if host not in view.state.hosts)
+
+
+def _unknown_host(view: ClusterView, host: str) -> str:
+    near = difflib.get_close_matches(host, view.state.hosts, n=1)
+    known = f"did you mean {near[0]}?" if near else f"there are {few(sorted(view.state.hosts)) or 'none'}"
+    return f"no host {clean(host, 60)!r}; {known}"
 
 
 def _host_refusals(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[str, ...]:
-    known = [(h, view.state.hosts[HostName(h)]) for h in hosts if h in view.state.hosts]
-    refused = tuple(f"{h}: {refusal(r.state, event)}" for h, r in known if move(r.state, event) is None)
+    known = ((h, view.state.hosts[HostName(h)]) for h in hosts if h in view.state.hosts)
+    refused = refusals((h, refusal(r.state, event)) for h, r in known if move(r.state, event) is None)
     return _unknown_hosts(view, hosts) + refused
 
 

@@ -6,11 +6,11 @@ A plan is computed from the state of a moment and remembers the facts it rests o
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opsconsole.presenting.rows import Column, TableView
-from opsconsole.presenting.text import count
+from opsconsole.presenting.text import clean, count
 from scheduler_core.observations import By, Observation
 
 PLAIN_COLUMNS = (Column("WHAT", 14, most=30), Column("NOW", 14, most=40), Column("THEN", 26, grow=True))
@@ -35,6 +35,20 @@ class Plan:
     @property
     def possible(self) -> bool:
         return bool(self.targets) and not self.refused and not self.done
+
+
+def refusals(whys: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Names and why nothing is done to each, a line for each reason."""
+    named: dict[str, list[str]] = {}
+    for name, why in whys:
+        named.setdefault(why, []).append(clean(name, 60))
+    return tuple(f"{few(names)}: {why}" for why, names in named.items())
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def command_line(action: str, targets: Sequence[str], *more: str) -> str:

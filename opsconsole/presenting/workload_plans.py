@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line
+from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line, refusals
+from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours
 from opsconsole.presenting.view import ClusterView
@@ -47,7 +48,7 @@ def plan_requeue(view: ClusterView, workloads: Sequence[str], now: bool = False)
         found,
         rows,
         lambda wid, by: RequeueRequested(wid, by, override=now),
-        "has no run",
+        "no run that could be stopped",
         broken,
         ("--now",) if now else (),
     )
@@ -66,14 +67,14 @@ def plan_cancel(view: ClusterView, workloads: Sequence[str]) -> Plan:
             then = f"stops {when} and ends; {gpu_hours(lost_gpu_ms(state, run))} GPU-h lost"
         rows.append(Row(wid, (Cell(_label(view, wid)), Cell(record.phase.value), Cell(then))))
     return _workload_plan(
-        view, "cancel", workloads, found, rows, lambda wid, by: CancelRequested(wid, by), "has ended already"
+        view, "cancel", workloads, found, rows, lambda wid, by: CancelRequested(wid, by), "ended already"
     )
 
 
 def plan_hold(view: ClusterView, workloads: Sequence[str]) -> Plan:
     found = [WorkloadId(w) for w in workloads if _phase(view, w) is WorkloadPhase.WAITING]
     rows = [Row(w, (Cell(_label(view, w)), Cell("waiting"), Cell("does not start until released"))) for w in found]
-    return _workload_plan(view, "hold", workloads, found, rows, lambda wid, by: HoldRequested(wid, by), "does not wait")
+    return _workload_plan(view, "hold", workloads, found, rows, lambda wid, by: HoldRequested(wid, by), "not waiting")
 
 
 def plan_release(view: ClusterView, workloads: Sequence[str]) -> Plan:
@@ -83,7 +84,7 @@ def plan_release(view: ClusterView, workloads: Sequence[str]) -> Plan:
         for w in found
     ]
     return _workload_plan(
-        view, "release", workloads, found, rows, lambda wid, by: ReleaseRequested(wid, by), "is not held"
+        view, "release", workloads, found, rows, lambda wid, by: ReleaseRequested(wid, by), "not held"
     )
 
 
@@ -99,15 +100,15 @@ def _workload_plan(
     more: tuple[str, ...] = (),
 ) -> Plan:
     state = view.state
-    refused = tuple(
-        f"{clean(w, 60)}: {why_not if w in state.workloads else 'no such workload'}" for w in asked if w not in found
+    refused = refusals(
+        (w, why_not if w in state.workloads else "no such workload") for w in asked if WorkloadId(w) not in found
     )
     return Plan(
         action,
         tuple(found),
         TableView(f"{action.capitalize()}: {count(len(found), 'workload')}", PLAIN_COLUMNS, tuple(rows)),
         broken_line(broken),
-        command_line(action, found, *more),
+        command_line(action, found, *more) if found else "",
         tuple((w, state.workloads[w].phase, state.workloads[w].run) for w in found),
         lambda by: [make(w, by) for w in found],
         broken,
@@ -122,8 +123,7 @@ def _once_asked(view: ClusterView, run: Run) -> str:
 
 
 def _label(view: ClusterView, wid: WorkloadId) -> str:
-    w = view.state.workloads[wid].workload
-    return clean(f"{w.name} {wid}" if w.name else wid, 60)
+    return workload_label(wid, view.state.workloads[wid].workload.name)
 
 
 def _phase(view: ClusterView, wid: str) -> WorkloadPhase | None:

@@ -29,6 +29,8 @@ from opsconsole.ui.window import parse_window
 if TYPE_CHECKING:
     from opsconsole.ui.screens.text import Text
 
+HOW_TO_QUIT = "Ctrl-Q quits; runs and drains go on"
+
 
 def _palette() -> type[Provider]:
     from opsconsole.ui.palette import RegistryCommands
@@ -67,6 +69,10 @@ class OpsConsoleApp(ConsoleBase):
 
     async def action_quit(self) -> None:
         self.exit(0)
+
+    def action_help_quit(self) -> None:
+        """Ctrl-C, as Textual binds it."""
+        self.say(HOW_TO_QUIT)
 
     def perform(self, action: Action, words: str) -> None:
         """The one way for keys, commands and the palette."""
@@ -134,7 +140,7 @@ class OpsConsoleApp(ConsoleBase):
         if self.past:
             self._do_previous(words)
         else:
-            self.say("Ctrl-Q quits; runs and drains go on")
+            self.say(HOW_TO_QUIT)
 
     def _do_neighbour_before(self, words: str) -> None:
         if self.table is not None:

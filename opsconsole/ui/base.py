@@ -116,12 +116,15 @@ class ConsoleBase(App[int]):
         Textual hands a key to the widget that has the focus, whence it climbs back here, while the next one already
         goes to the same widget. So `:q` would zoom a pane. Where text is being typed its way is the right one.
         """
-        if isinstance(event, events.Key) and not event.is_forwarded and await self._done_at_once(event.key):
+        if isinstance(event, events.Key) and not event.is_forwarded and await self._done_at_once(event):
             return
         await super().on_event(event)
 
-    async def _done_at_once(self, key: str) -> bool:
-        return not isinstance(self.focused, Input) and await self._check_bindings(key)
+    async def _done_at_once(self, event: events.Key) -> bool:
+        if isinstance(self.focused, Input):
+            return False
+        taken = isinstance(self.screen, LiveScreen) and self.screen.takes(event)
+        return taken or await self._check_bindings(event.key)
 
     def _leave(self, status: int) -> None:
         """A signal: the terminal is left sane, within two seconds."""

@@ -61,7 +61,7 @@ def test_the_place_in_the_queue_is_the_one_that_requeueing_gives(source: FakeSou
 def test_a_drain_that_lets_runs_finish_has_a_deadline(source: FakeSource) -> None:
     plan = plan_drain(source.view(), ["gpu003"], "finish", 3 * HOUR)
     assert cell(plan, "gpu003/w3~1", "RELEASED") == "17:32", "the deadline, later than its protection"
-    assert plan.command == "opsconsole drain gpu003 --mode finish --deadline 180m --reason '…'"
+    assert plan.command == "opsconsole drain gpu003 --mode finish --deadline 3h --reason '…'"
     (asked,) = plan.observations(BY)
     assert isinstance(asked, DrainRequested)
     assert (asked.mode, asked.deadline_at) == ("finish", source.state.now + 3 * HOUR)
@@ -69,27 +69,35 @@ def test_a_drain_that_lets_runs_finish_has_a_deadline(source: FakeSource) -> Non
 
 def test_a_drain_at_once_names_the_guarantee_that_it_breaks(source: FakeSource) -> None:
     plan = plan_drain(source.view(), ["gpu003"], "now")
-    assert (plan.guarantees_broken, plan.effect[-1]) == (1, "breaks 1 guarantee")
+    assert (plan.guarantees_broken, plan.effect[0]) == (1, "breaks 1 guarantee")
     assert cell(plan, "gpu003/w3~1", "THEN").startswith("BREAKS GUARANTEE; requeue")
 
 
 @pytest.mark.parametrize(
     ("hosts", "drained", "says"),
     [
-        (3, ["gpu001"], "its other GPUs are held for it"),
-        (2, ["gpu001"], "its other GPUs are not held for it"),
-        (3, ["gpu001", "gpu002"], "gang of 2 hosts"),
+        (3, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are held for it",)),
+        (2, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are not held for it",)),
+        (3, ["gpu001", "gpu002"], ()),
     ],
 )
-def test_a_drain_says_whether_a_gang_keeps_its_other_gpus(hosts: int, drained: list[str], says: str) -> None:
+def test_a_drain_says_where_else_a_gang_stops_and_whether_it_keeps_its_gpus(
+    hosts: int, drained: list[str], says: tuple[str, ...]
+) -> None:
     """Rule 25: as the engine does it, where nothing changes until then."""
     source = wide_world(hosts, 8)
     source.cluster.running("gang", "a", 16, 10 * MINUTE, resumable=True)
     source.cluster.later(HOUR)
     plan = plan_drain(source.view(), drained)
-    assert cell(plan, "gpu001/gang~1", "THEN").endswith(says)
+    assert cell(plan, "gpu001/gang~1", "THEN").endswith("gang of 2")
+    assert plan.effect[1:] == says
     source.happen(*plan.observations(BY))
-    assert bool(source.state.workloads[WorkloadId("gang")].claim) is (says == "its other GPUs are held for it")
+    assert bool(source.state.workloads[WorkloadId("gang")].claim) is ("are held" in "".join(says))
+
+
+def test_a_drain_of_all_that_serves_says_so(source: FakeSource) -> None:
+    assert plan_drain(source.view(), ["gpu002", "gpu003", "gpu004"]).effect[0].startswith("no host is left serving")
+    assert not plan_drain(source.view(), ["gpu002", "gpu003"]).effect[0].startswith("no host is left serving")
 
 
 def test_of_a_lost_host_nobody_can_say_when_it_is_empty(source: FakeSource) -> None:
@@ -118,19 +126,23 @@ def test_facts_that_are_too_old_are_named(source: FakeSource) -> None:
 @pytest.mark.parametrize(
     ("plan", "refused"),
     [
-        (lambda v: plan_drain(v, ["gpu999"]), "no host 'gpu999'"),
+        (lambda v: plan_drain(v, ["gpu02"]), "no host 'gpu02'; did you mean gpu002?"),
+        (lambda v: plan_drain(v, ["nosuch"]), "no host 'nosuch'; there are gpu001, gpu002, gpu003 and 3 more"),
+        (lambda v: plan_undrain(v, ["gpu003", "gpu004"]), "gpu003, gpu004: undrain does nothing to a serving host"),
+        (lambda v: plan_requeue(v, ["w7", "w8", "w9"]), "w7, w8, w9: no run that could be stopped"),
         (lambda v: plan_cordon(v, ["gpu005"]), "gpu005: "),
         (lambda v: plan_undrain(v, ["gpu003"]), "gpu003: "),
         (lambda v: plan_declare(v, ["gpu999"], "dead"), "no host 'gpu999'"),
-        (lambda v: plan_requeue(v, ["w7"]), "w7: has no run"),
+        (lambda v: plan_requeue(v, ["w7"]), "w7: no run that could be stopped"),
         (lambda v: plan_cancel(v, ["w99"]), "w99: no such workload"),
-        (lambda v: plan_hold(v, ["w1"]), "w1: does not wait"),
-        (lambda v: plan_release(v, ["w7"]), "w7: is not held"),
+        (lambda v: plan_hold(v, ["w1"]), "w1: not waiting"),
+        (lambda v: plan_release(v, ["w7"]), "w7: not held"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_its_reason(source: FakeSource, plan: object, refused: str) -> None:
     made: Plan = plan(source.view())  # type: ignore[operator]
     assert not made.possible and made.refused[0].startswith(refused)
+    assert len(made.refused) == 1 and made.table.rows == (), "one line, and no row that says otherwise"
 
 
 def test_an_undrain_shows_why_each_host_was_taken_out(source: FakeSource) -> None:

@@ -29,12 +29,48 @@ pytestmark = pytest.mark.usefixtures("fast")
 async def test_read_only_is_the_start_and_opening_a_plan_sends_nothing() -> None:
     source = busy_world()
     async with console(source, write="") as (app, pilot):
-        await pilot.press("2", "D")
-        await fill_plan(app, pilot)
-        await pilot.press("enter")
-        assert "read-only" in plan_notes(app)
+        await pilot.press("2", "D", *"why", "f2")
+        await pilot.pause()
+        assert "read-only: Esc, then :write" in plan_notes(app) and "(•) finish" in seen(app), "ways can be compared"
+        assert "Reason" not in seen(app) and "Drain 1 host" not in seen(app)
+        await pilot.press("tab", "enter")
         assert source.asked == []
-        assert isinstance(app.screen, PlanScreen)
+
+
+@pytest.mark.parametrize(
+    ("page", "row", "key", "says"),
+    [
+        ("2", "gpu003", "U", "gpu003: undrain does nothing to a serving host"),
+        ("3", "w7", "R", "w7: no run that could be stopped"),
+    ],
+)
+async def test_where_nothing_could_be_done_there_is_nothing_to_fill_in(
+    page: str, row: str, key: str, says: str
+) -> None:
+    async with console(busy_world()) as (app, pilot):
+        await open_plan(app, pilot, page, row, key)
+        await pilot.pause()
+        assert says in seen(app) and "[>Back<]" in seen(app)
+        assert not any(word in seen(app) for word in ("Reason", "Type ", "$ opsconsole", "Undrain 1", "Requeue 1"))
+
+
+async def test_a_button_says_what_it_does_and_to_how_many() -> None:
+    async with console(busy_world()) as (app, pilot):
+        await open_plan(app, pilot, "3", "w9", "K")
+        await pilot.pause()
+        assert "[ Cancel 1 workload ]" in seen(app) and "[>Back<]" in seen(app)
+
+
+async def test_a_reason_that_is_typed_at_once_is_kept_and_commits_nothing() -> None:
+    source = busy_world()
+    async with console(source) as (app, pilot):
+        await open_plan(app, pilot, "2", "gpu003", "C")
+        await pilot.press(*"fan", "space", *"2D")
+        assert isinstance(app.focused, Input) and app.focused.value == "fan 2D"
+        await pilot.press("enter")
+        assert source.asked == [] and isinstance(app.focused, Button) and app.focused.id == "commit"
+        await commit(pilot)
+        assert [type(o) for o in source.asked] == [CordonRequested]
 
 
 @pytest.mark.parametrize("key", [a.keys[0] for a in ACTIONS if a.where == "app" and a.keys and a.name != "quit"])
@@ -224,7 +260,7 @@ async def test_a_drain_that_lets_runs_finish_asks_until_when() -> None:
         assert "Until" not in seen(app)
         await pilot.press("f2")
         await pilot.pause()
-        assert "(•) finish" in seen(app) and "--deadline 60m" in seen(app)
+        assert "(•) finish" in seen(app) and "--deadline 1h" in seen(app)
         deadline = app.screen.query_one("#deadline", Input)
         deadline.value = "soon"
         await fill_plan(app, pilot)

@@ -111,7 +111,7 @@ async def test_a_terminal_that_is_too_small_says_so() -> None:
         assert "needs at least 60×15, this is 50×10" in seen(app)
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
-        assert "Cancel" in seen(app) and "Drain" in seen(app)
+        assert "Back" in seen(app) and "Drain" in seen(app)
 
 
 async def test_twenty_by_five_says_so_and_keys_do_no_harm() -> None:

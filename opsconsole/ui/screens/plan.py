@@ -1,6 +1,7 @@
 """The dialog of a plan: what it does, to whom, at what cost. It stays live while open; opening it sends nothing.
 
-Cancel has the focus, so Enter on a fresh dialog cancels. Commit asks again: if what the plan rests on has changed since
+Back has the focus, so Enter on a fresh dialog goes back; what is typed there goes into the reason. Where nothing could
+be carried out there is nothing to fill in. Commit asks again: if what the plan rests on has changed since
 it was read, the dialog comes back and says what; on facts that are too old it does not commit at all.
 """
 
@@ -10,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -21,7 +22,7 @@ from opsconsole.presenting.changes import changes
 from opsconsole.presenting.host_plans import Mode
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.rows import Cell
-from opsconsole.presenting.text import clean, clock, parse_until
+from opsconsole.presenting.text import clean, clock, count, parse_until
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
 from opsconsole.ui.screens.live import LiveScreen
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 READ_S = 0.7  # a key that repeats must not commit what nobody has read
 DEADLINE = "1h"  # offered for `finish`
-MOST = 4  # lines of one kind
+MOST = 6  # lines of one kind
 FRAME = 7  # lines of the dialog that are always there
 READ_ONLY = "read-only: Esc, then :write 15m reason"
 
@@ -45,7 +46,7 @@ class PlanScreen(LiveScreen[None]):
 
     CSS_PATH = "plan.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "cancel"),
+        Binding("escape", "leave", "back"),
         Binding("f2", "mode", "mode"),
         Binding("pageup", "page(-1)"),
         Binding("pagedown", "page(1)"),
@@ -56,6 +57,8 @@ class PlanScreen(LiveScreen[None]):
         self.action, self.targets = action, list(targets)
         self.mode: Mode = action.choices[0] if action.choices else "contract"
         self.plan = self._make(view)
+        self.asks = False  # is there anything that could be carried out?
+        self.early, self.ready = "", False
         self.read = self.plan  # what the person has read
         self.opened_at = time.monotonic()
         self.problem = ""
@@ -84,14 +87,42 @@ class PlanScreen(LiveScreen[None]):
                 yield from _field("count", f"Type {len(self.targets)}", "to confirm")
             yield Lines(id="plan-note")
             with Horizontal(id="plan-buttons"):
-                yield Choice("Cancel", "cancel")
-                yield Choice(self.action.name.capitalize(), "commit")
+                yield Choice(self._deed(), "commit")
+                yield Choice("Back", "back")
+
+    def _deed(self) -> str:
+        """What the button does, with how many: "Cancel 1 workload" can be taken for nothing else."""
+        what = f" {count(len(self.targets), self.action.about)}" if self.action.about else ""
+        return f"{self.action.name.capitalize()}{what}"
 
     def on_mount(self) -> None:
+        self.asks, self.ready = self._may_ask(), True
         self._display("count", len(self.targets) > 1)
         self._display("deadline", False)
-        self.query_one("#cancel").focus()
+        self.query_one("#plan-fields").display = self.query_one("#commit").display = self.asks
+        self.set_focus(self.query_one("#back"))
+        self._type_early()
         self._show()
+
+    def _may_ask(self) -> bool:
+        return self.asks if self.ready else self.plan.possible and self.console.window.open
+
+    def takes(self, event: events.Key) -> bool:
+        """A reason that is typed at once, on the button, is not lost."""
+        if not (event.is_printable and event.character and self._may_ask()):
+            return False
+        self.early += event.character
+        if self.ready:
+            self._type_early()
+        return True
+
+    def _type_early(self) -> None:
+        """What was typed before anything had the focus."""
+        if self.early:
+            reason = self.query_one("#reason", Input)
+            self.set_focus(reason)
+            reason.insert_text_at_cursor(self.early)
+            self.early = ""
 
     @property
     def console(self) -> OpsConsoleApp:
@@ -133,9 +164,11 @@ class PlanScreen(LiveScreen[None]):
         self.query_one("#plan-table", Table).action_page(by)
 
     def _show(self) -> None:
-        does = [[Cell(line, "bad" if "breaks" in line or "nobody" in line else "")] for line in self.plan.effect[:MOST]]
-        does += [[Cell(f"✖ {line}", "bad")] for line in self.plan.refused[:MOST]]
-        does.append([Cell(f"$ {self.plan.command}", "dim")])
+        does = [
+            [Cell(line, "bad" if "breaks" in line or "nobody" in line else "")] for line in _first(self.plan.effect)
+        ]
+        does += [[Cell(f"✖ {line}", "bad")] for line in _first(self.plan.refused)]
+        does += [[Cell(f"$ {self.plan.command}", "dim")]] * bool(self.plan.command)
         if self.action.choices:
             does.append(self._modes())
         title = f"{self.plan.table.title}, computed {clock(self.computed_ms)}, nothing sent yet"
@@ -178,8 +211,8 @@ class PlanScreen(LiveScreen[None]):
         """Enter in a field goes on to the next: it never commits."""
         self.focus_next()
 
-    @on(Button.Pressed, "#cancel")
-    def cancel(self) -> None:
+    @on(Button.Pressed, "#back")
+    def back(self) -> None:
         self.dismiss()
 
     @on(Button.Pressed, "#commit")
@@ -201,7 +234,8 @@ class PlanScreen(LiveScreen[None]):
         self.dismiss()
 
     def _standing(self) -> str:
-        return "" if self.console.window.open else READ_ONLY
+        """Nothing is said of writing where there is nothing to write."""
+        return "" if self.console.window.open or not self.plan.possible else READ_ONLY
 
     def _why_not(self, view: ClusterView) -> str:
         """Everything that keeps a plan from being carried out, the nearest first. Empty where nothing does."""
@@ -234,9 +268,17 @@ class PlanScreen(LiveScreen[None]):
         return ""
 
 
+def _first(lines: Sequence[str]) -> list[str]:
+    """So many that the rest of the dialog has room; how many there are beside them."""
+    more = len(lines) - MOST + 1
+    return (
+        [*lines] if len(lines) <= MOST else [*lines[: MOST - 1], f"and {count(more, 'more line')}: --dry-run shows all"]
+    )
+
+
 def _field(name: str, label: str, hint: str, value: str = "") -> ComposeResult:
     """A labelled line to type in. The brackets show it also without colour."""
     yield Label(f"{label} ", classes=name, markup=False)
     yield Label("[", classes=name, markup=False)
-    yield Input(value, placeholder=hint, id=name, classes=name, compact=True)
+    yield Input(value, placeholder=hint, id=name, classes=name, compact=True, select_on_focus=bool(value))
     yield Label("]  ", classes=name, markup=False)
