@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rich.padding import Padding
+from rich.console import Console
 from rich.text import Text
 
-from opsconsole.cli.tables import output
+from opsconsole.cli.tables import output, print_below
 from opsconsole.cli.wiring import Place
 from opsconsole.config.errors import ConfigError, Problem, problems_json
 from opsconsole.config.inventory import Inventory, find_inventory, read_inventory
@@ -20,7 +20,7 @@ from opsconsole.errors import StoreError
 from opsconsole.presenting.text import count
 
 TOLD = ("python", "driver", "gpus", "clock", "disk")  # of what is well
-STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
+STYLES = {"ok": "green", "fail": "bold red"}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,14 +133,30 @@ def _host_json(host: Any) -> dict[str, Any]:
 
 
 def _print_hosts(hosts: list[Any]) -> None:
-    """A line for each host, and below it what is not well with the one thing to do."""
+    """A line for each host, and below them all what to do about which: one cause often stops many."""
     console, width = output(), max(len(host.host) for host in hosts)
+    to_do: dict[str, list[str]] = {}
     for host in hosts:
-        found = [f"{s.name} {s.found}" for s in host.steps if s.name.value in TOLD and s.verdict.value == "ok"]
+        wrong = [step for step in host.steps if step.verdict.value in ("fail", "warn")]
         mark = ("✓ ready", STYLES["ok"]) if host.ok else ("✖ not ready", STYLES["fail"])
-        console.print(Text.assemble(f"{host.host:<{width}}  ", mark, f": {', '.join(found)}" if found else ""))
-        for step in host.steps:
-            if step.advice and step.verdict.value != "ok":
-                said = Text.assemble((f"{step.name}: ", STYLES[step.verdict.value]), step.found)
-                for line in (said, Text(step.advice)):
-                    console.print(Padding(line, (0, 0, 0, 4), expand=False))
+        well = [f"{s.name} {s.found}" for s in host.steps if s.name.value in TOLD and s.verdict.value == "ok"]
+        told = [f"{step.name}: {step.found}" for step in wrong]
+        _print_host(console, Text.assemble(f"{host.host:<{width}}  ", mark), told or well)
+        for step in wrong:
+            to_do.setdefault(step.advice, []).append(host.host)
+    to_do.pop("", None)
+    for advice, names in to_do.items():
+        which = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        console.print(Text(f"{which}:", style="bold"))
+        print_below(console, Text(advice))
+
+
+def _print_host(console: Console, host: Text, told: Sequence[str]) -> None:
+    """On one line, where there is room for it."""
+    line = Text.assemble(host, f": {', '.join(told)}" if told else "")
+    if line.cell_len <= console.width:
+        console.print(line)
+        return
+    console.print(host)
+    for words in told:
+        print_below(console, Text(words))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from opsconsole.cli import main
+from tests.live.commands import CommandLine
 from tests.store.filling import filled
+from tests.terminal import on_terminal
 
 INVENTORY = """\
 hosts:
@@ -73,3 +76,19 @@ def test_a_damaged_store_is_found_and_nobody_leads_by_it(inventory: Path, capsys
         assert main(words) == 1
         said = capsys.readouterr().err
         assert "main.db is damaged" in said and "A damaged store" in said and "Traceback" not in said
+
+
+def test_hosts_have_a_line_each_and_one_advice_for_all_that_need_it(tmp_path: Path) -> None:
+    """At 80 columns, with ports that nobody listens on."""
+    inventory = tmp_path / "inventory.yaml"
+    hosts = '{name: "gpu[01-03]", address: "127.0.0.[3-5]", port: 1, gpus: 8}'
+    inventory.write_text(f"hosts: [{hosts}]\nbudgets: [{{name: a}}]\nstate_dir: {tmp_path}/state\n")
+    with on_terminal(CommandLine(inventory), "check", "--connect") as terminal:
+        assert terminal.ended() == 1
+    said = re.sub(r"\x1b\[[0-9;]*m|.*\r", "", terminal.said)
+    assert [f"gpu0{n}  ✖ not ready: reachable: refused: 127.0.0.{n + 2} port 1" in said for n in (1, 2, 3)] == [
+        True
+    ] * 3
+    assert said.endswith(
+        "gpu01, gpu02, gpu03:\n    Check that sshd runs there and that the port in the inventory is right.\n"
+    )
