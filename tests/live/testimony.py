@@ -127,7 +127,7 @@ def testify(directory: Path) -> None:
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])  # since boot, when we were forked
     stamp("start", os.environ["CUDA_VISIBLE_DEVICES"] or "none", ticks / os.sysconf("SC_CLK_TCK"))
     finish, count = directory / f"{os.environ['OPSCONSOLE_WORKLOAD']}.finish", 0
-    while not finish.exists():
+    while directory.exists() and not finish.exists():  # a test that was killed leaves nobody behind
         print(count, flush=True)
         count += 1
         stamp("beat")
