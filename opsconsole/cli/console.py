@@ -38,7 +38,10 @@ async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
     from opsconsole.ui.app import OpsConsoleApp
 
     source = LiveSource(place, place.leader(), lead_as, hand_over)
-    return await OpsConsoleApp(source, write).run_async() or 0
+    status = await OpsConsoleApp(source, write).run_async() or 0
+    if source.left:
+        print(source.left, file=sys.stderr)
+    return status
 
 
 async def _demo(args: argparse.Namespace) -> int:

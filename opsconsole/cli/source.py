@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.reloading import Watch
@@ -39,6 +40,7 @@ class LiveSource:
     hand_over: bool = True
     actor: str = field(default_factory=current_user)
     watch: Watch = field(init=False)
+    left: str = field(default="", init=False)
     _wish: Wish | None = None
     _wished: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -129,23 +131,26 @@ class LiveSource:
             self.runtime.leader.links.reconnect()
 
     async def close(self) -> None:
-        """The app has cancelled `run` before: nothing leads here any more."""
-        if self.hand_over and self.place.inventory.on_quit == "serve" and self._led():
-            detach_serve(self.place)
+        """The app has cancelled `run` before: nothing leads here any more. `left` says what becomes of leading."""
+        if not (self.hand_over and self.runtime.led_until_closed):
+            return
+        if self.place.inventory.on_quit == "serve":
+            pid, log = detach_serve(self.place)
+            self.left = f"leading goes on in process {pid}; its words go to {log}"
+        else:
+            self.left = "nobody leads now; runs go on by themselves"
 
-    def _led(self) -> bool:
-        return self.runtime.led_until_closed
 
-
-def detach_serve(place: Place) -> None:
+def detach_serve(place: Place) -> tuple[int, Path]:
     """A headless leader takes over, so that drains outlive the screen. Its words go to a file beside the store."""
     log = place.inventory.state_dir / "serve.log"
     words = ["--inventory", place.inventory.path, "--cluster", place.cluster.name, "--standby", "--yes"]
     with log.open("ab") as out:
-        subprocess.Popen(
+        serve = subprocess.Popen(
             [sys.executable, "-m", "opsconsole", "serve", *words],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
         )
+    return serve.pid, log

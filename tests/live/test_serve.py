@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import signal
+from pathlib import Path
 
 from tests.live.clusters import Live, live_cluster
 from tests.live.test_reload import edited, serving
 from tests.terminal import on_terminal
 
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C, CTRL_D, CTRL_Q = "\x03", "\x04", "\x11"
 
 
 async def test_it_asks_before_it_leads_and_can_be_left() -> None:
@@ -39,6 +43,25 @@ def _asks(live: Live) -> None:
     assert "no longer leading; runs go on by themselves" in terminal.said
     edited(live.inventory, "retry_delay: 5s", "retry_delay: 6s")
     assert "Inventory: policy retry_delay: 5s → 6s" in live.run("serve", "--dry-run")
+
+
+async def test_a_console_that_led_says_who_goes_on() -> None:
+    async with live_cluster(1) as live:
+        await asyncio.to_thread(_hands_over, live)
+
+
+def _hands_over(live: Live) -> None:
+    with on_terminal(live, "--lead", columns=120) as terminal:
+        live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "the console to lead")
+        terminal.type(CTRL_Q)
+        assert terminal.ended() == 0
+    found = re.search(r"leading goes on in process (\d+); its words go to (.*/serve\.log)\n", terminal.said)
+    assert found is not None, terminal.said[-500:]
+    try:
+        live.until(lambda: "leading main, epoch 2: 1 host" in Path(found[2]).read_text(), "it to lead")
+    finally:
+        os.kill(int(found[1]), signal.SIGTERM)
+    live.until(lambda: "no longer leading" in Path(found[2]).read_text(), "it to end")
 
 
 async def test_it_tells_what_happens() -> None:
