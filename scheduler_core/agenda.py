@@ -123,7 +123,10 @@ def _exposed(state: ClusterState, hosts: Iterable[HostName]) -> dict[RunId, None
 def _claimants(
     pool: Pool, settled: Settled, exposed: Iterable[RunId], hosts: Iterable[HostName]
 ) -> dict[BudgetId, None]:
-    """Blocked leaves whose head may have a right to one of these runs, and may find enough on one of the hosts."""
+    """Blocked leaves whose head may have a right to one of these runs, and may find enough on one of the hosts.
+
+    Whose rights once covered such a run looks too: else it would not know of the run when it gets them back.
+    """
     state = pool.state
     leaves = dict.fromkeys(state.runs[run].budget for run in exposed)
     if not leaves:
@@ -131,13 +134,15 @@ def _claimants(
     most = max(state.index.book.reach.get(name, 0) for name in hosts)
     smallest = min(state.hosts[name].host.gpus for name in hosts)
     able = {
-        leaf: None
-        for leaf, (_, kind, _) in settled.blocked.items()
+        leaf: rights
+        for leaf, (_, kind, rights) in settled.blocked.items()
         if kind is not None and kind.least(smallest) <= most
     }
     if not able:
         return {}
-    return {claimant: None for leaf in leaves for claimant in _better(pool.standings, leaf) if claimant in able}
+    found = {claimant: None for leaf in leaves for claimant in _better(pool.standings, leaf) if claimant in able}
+    branches = {budget: None for leaf in leaves for budget in state.budgets.chains[leaf]}.keys()
+    return found | {leaf: None for leaf, had in able.items() if had is None or not branches.isdisjoint(had)}
 
 
 def _better(standings: Standings, leaf: BudgetId) -> Iterator[BudgetId]:

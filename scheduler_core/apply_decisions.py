@@ -120,10 +120,10 @@ def pass_done(state: ClusterState, decision: PassDone) -> None:
     state.last_pass_at = state.now
     if decision.read_standings:
         state.standings_read_at = state.now
-    state.dirty = False
     leaving = [run for run in (state.runs[r] for r in state.index.stopping) if run.stop_at == state.now]
-    # What its victims free beyond the need is for the next pass; what else it has done it has reckoned with.
+    # What victims free beyond the need is for the next in order, in another pass; all else was reckoned with.
     hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members}
+    state.dirty = bool(hosts)
     moved = 0 if decision.read_standings else state.index.news.moved
     state.index.news = News(everything=False, hosts=hosts, moved=moved)
     known = state.blast_blocked

@@ -188,11 +188,15 @@ class _Pass:
             return True
         if found.breaker:
             self.settled.braked[record.workload.budget] = found.breaker
+        elif known is None and head:
+            self.settled.braked.pop(record.workload.budget, None)
         if not capped:
             self._bury((kind,))
         if head:
             self._note_blast(record.workload.budget, found.blast, known)
-            cursor.blocked = known or Blocked(leaf_key(record.workload), kind, found.rights)
+            cursor.blocked = (
+                known.within(found.rights) if known else Blocked(leaf_key(record.workload), kind, found.rights)
+            )
         return False
 
     def _note_blast(self, leaf: BudgetId, blast: bool, known: Blocked | None) -> None:
@@ -206,8 +210,10 @@ class _Pass:
         """What the last pass found about this head, where its rights have not grown since."""
         leaf = record.workload.budget
         known = self.settled.blocked.get(leaf)
-        holds = known is not None and known.head == leaf_key(record.workload) and leaf not in self.agenda.turned
-        return known if holds else None
+        if known is None or known.head != leaf_key(record.workload):
+            return None
+        # Past the breaker the cheapest plan waits: a dearer one where something changed is no way round it.
+        return None if leaf in self.agenda.turned or leaf in self.settled.braked else known
 
     def _where(self, kind: Signature, head: bool, known: Blocked | None) -> dict[HostName, None] | None:
         """Who failed at the last pass has to look only where something changed. None: everywhere."""

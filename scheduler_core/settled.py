@@ -64,6 +64,13 @@ class Blocked(NamedTuple):
     kind: Signature | None = None
     rights: dict[BudgetId, int] | None = None
 
+    def within(self, rights: dict[BudgetId, int] | None) -> Blocked:
+        """It has looked at what is new with these rights alone; with None it was not enough whatever its rights."""
+        if rights is None:
+            return self
+        kept = rights if self.rights is None else {b: tier for b, tier in self.rights.items() if b in rights}
+        return self._replace(rights=kept)
+
 
 @dataclass(slots=True)
 class Settled:
