@@ -266,13 +266,12 @@ def _able(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[li
 
 
 def _unknown_hosts(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_unknown_host(view, host) for host in hosts if host not in view.state.hosts)
-
-
-def _unknown_host(view: ClusterView, host: str) -> str:
-    near = difflib.get_close_matches(host, view.state.hosts, n=1)
-    known = f"did you mean {near[0]}?" if near else f"there are {few(sorted(view.state.hosts)) or 'none'}"
-    return f"no host {clean(host, 60)!r}; {known}"
+    """One line for all of them, with what there is."""
+    unknown = [clean(host, 60) for host in hosts if host not in view.state.hosts]
+    known = f"there are {few(sorted(view.state.hosts)) or 'none'}"
+    if len(unknown) == 1 and (near := difflib.get_close_matches(unknown[0], view.state.hosts, n=1)):
+        known = f"did you mean {near[0]}?"
+    return (f"no host {few([repr(host) for host in unknown])}; {known}",) if unknown else ()
 
 
 def _host_refusals(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[str, ...]:

@@ -74,38 +74,38 @@ def _row(view: ClusterView, run: Run) -> Row:
 
 
 def _finished(view: ClusterView) -> list[Row]:
+    """The newest first."""
     found = []
-    for record in view.state.workloads.values():
-        w = record.workload
-        for attempt in record.attempts:
-            ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
-            hosts = {m.host: m.gpus for m in attempt.members}
-            why = clean(attempt.stop.reason if attempt.stop else attempt.why)
-            cells = (
-                Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
-                Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
-                Cell(clean(w.owner, 30), "dim"),
-                Cell(str(w.gpus), "dim"),
-                Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items()), "dim"),
-                Cell(f"{span(ran)} / {span(w.min_runtime_ms)}", "dim"),
-                Cell(f"{attempt.outcome}: {why}" if why else attempt.outcome, "dim"),
-            )
-            data = {
-                "run": attempt.run,
-                "workload": w.id,
-                "name": w.name,
-                "budget": view.state.budgets.paths.get(w.budget, w.budget),
-                "owner": w.owner,
-                "gpus": w.gpus,
-                "hosts": hosts,
-                "ran_s": None if ran is None else ran / 1000,
-                "min_runtime_s": w.min_runtime_ms / 1000,
-                "protected": False,
-                "stopping": None,
-                "outcome": attempt.outcome,
-                "exit_code": attempt.exit_code,
-                "signal": attempt.signal,
-                "why": why,
-            }
-            found.append(Row(attempt.run, cells, data))
+    ended = [(record.workload, attempt) for record in view.state.workloads.values() for attempt in record.attempts]
+    for w, attempt in sorted(ended, key=lambda pair: -pair[1].ended_at):
+        ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
+        hosts = {m.host: m.gpus for m in attempt.members}
+        why = clean(attempt.stop.reason if attempt.stop else attempt.why)
+        cells = (
+            Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
+            Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
+            Cell(clean(w.owner, 30), "dim"),
+            Cell(str(w.gpus), "dim"),
+            Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items()), "dim"),
+            Cell(f"{span(ran)} / {span(w.min_runtime_ms)}", "dim"),
+            Cell(f"{attempt.outcome}: {why}" if why else attempt.outcome, "dim"),
+        )
+        data = {
+            "run": attempt.run,
+            "workload": w.id,
+            "name": w.name,
+            "budget": view.state.budgets.paths.get(w.budget, w.budget),
+            "owner": w.owner,
+            "gpus": w.gpus,
+            "hosts": hosts,
+            "ran_s": None if ran is None else ran / 1000,
+            "min_runtime_s": w.min_runtime_ms / 1000,
+            "protected": False,
+            "stopping": None,
+            "outcome": attempt.outcome,
+            "exit_code": attempt.exit_code,
+            "signal": attempt.signal,
+            "why": why,
+        }
+        found.append(Row(attempt.run, cells, data))
     return found

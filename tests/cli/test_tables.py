@@ -73,3 +73,13 @@ def test_a_plan_is_lines_and_says_when_nothing_happens(tmp_path: Path, capsys: p
     path.write_text("now: 2026-11-30T12:00:00Z\nhosts: [{name: h, gpus: 8}]\nbudgets: [{name: a}]\nworkloads: []\n")
     assert main(["plan", str(path)]) == 0
     assert capsys.readouterr().out.endswith("nothing happens: nobody waits, and nothing has to stop\n")
+
+
+def test_finished_runs_stand_below_the_running_ones_the_newest_first(tmp_path: Path) -> None:
+    c = Cluster()
+    for name in ("first", "second"):
+        c.running(name, gpus=1)
+        c.later(MIN)
+        c.finish(name)
+    c.running("now", gpus=1)
+    assert [row["workload"] for row in told(tmp_path, c).json("runs", "--all")] == ["now", "second", "first"]

@@ -128,6 +128,7 @@ def test_facts_that_are_too_old_are_named(source: FakeSource) -> None:
     [
         (lambda v: plan_drain(v, ["gpu02"]), "no host 'gpu02'; did you mean gpu002?"),
         (lambda v: plan_drain(v, ["nosuch"]), "no host 'nosuch'; there are gpu001, gpu002, gpu003 and 3 more"),
+        (lambda v: plan_drain(v, ["x", "y"]), "no host 'x', 'y'; there are gpu001, gpu002, gpu003 and 3 more"),
         (lambda v: plan_undrain(v, ["gpu003", "gpu004"]), "gpu003, gpu004: undrain does nothing to a serving host"),
         (lambda v: plan_requeue(v, ["w7", "w8", "w9"]), "w7, w8, w9: no run that could be stopped"),
         (lambda v: plan_cordon(v, ["gpu005"]), "gpu005: "),
