@@ -12,6 +12,7 @@ from opsconsole.ui.themes import THEMES
 
 ALIASES = {"q": "quit", "q!": "quit", "exit": "quit", "w": "write", "h": "help", "ro": "readonly", "kill": "cancel"}
 HIDDEN = ("command", "leave", "neighbour_before", "neighbour_after", "pane", "back", "previous")  # keys only
+SHELL = ("submit", "logs", "events", "snapshot", "check", "plan", "serve", "adopt", "declare")  # on the command line
 
 
 class CommandError(ValueError):
@@ -30,6 +31,8 @@ def parse_command(line: str) -> tuple[Action, str]:
     if name not in BY_NAME and len(begun) == 1:
         name = begun[0]
     if name not in BY_NAME or BY_NAME[name].where != "app":
+        if word in SHELL:
+            raise CommandError(f"{word} is a command of the shell: opsconsole {word} …")
         near = difflib.get_close_matches(word, command_words(), 1)
         several = f"; it could be {', '.join(begun)}" if begun else f"; did you mean {near[0]}?" if near else ""
         raise CommandError(f"no command {word!r}{several}")

@@ -305,6 +305,8 @@ async def test_commands_name_their_targets() -> None:
         await pilot.press("escape")
         await command(pilot, "drian gpu002")
         assert "did you mean drain" in status(app)
+        await command(pilot, "submit --gpus 1")
+        assert "submit is a command of the shell: opsconsole submit" in status(app)
 
 
 async def test_leading_asks_first_and_enter_says_no() -> None:
