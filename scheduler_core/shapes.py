@@ -68,7 +68,9 @@ def shape_problem(workload: Workload, hosts: Sequence[Host]) -> ShapeProblem | N
     if not possible:
         size = sizes[0]
         below, above = workload.gpus // size * size, -(-workload.gpus // size) * size
-        text = f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}; nearest: {below} or {above} GPUs"
+        there = sum(h.gpus for h in matching)
+        few = f", and there are only {there}" if workload.gpus > there else ""
+        text = f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}{few}; nearest: {below} or {above} GPUs"
         return ShapeProblem(Misfit.NOT_WHOLE_HOSTS, text)
     if any(_holds(matching, shape) for shape in possible):
         return None
