@@ -103,8 +103,11 @@ class Sensing:
         if event == "probe" and isinstance(fields.get("probe"), bytes):
             self.probe(host, fields["probe"])
         elif event == "run" and isinstance(fields.get("run"), dict):
-            facts = self.run(host, fields["run"])
-            self.emit([*facts, *self._seen(host)])
+            facts, untold = self.run(host, fields["run"]), self.readings[host].untold
+            if untold is None:
+                self.emit([*facts, *self._seen(host)])
+            else:
+                untold += facts
         elif event == "kernel":
             self.readings[host].kernel.extend(dicts(fields.get("lines")))
 

@@ -146,7 +146,7 @@ def driver_step(probe: dict[str, Any]) -> Step:
 
 
 def gpu_step(probe: dict[str, Any], expected: int | None, twins: Sequence[str] = ()) -> Step:
-    """As many as expected, and none of them a GPU of one of `twins`. What to do about a driver is said of the driver."""
+    """As many as expected, and none of them a GPU of one of `twins`. What a driver lacks is said of the driver."""
     found = len(probe.get("gpus") or ())
     if twins:
         advice = "One machine under several names: list it once in the inventory."

@@ -161,7 +161,7 @@ async def test_the_host_is_asked_again_when_it_guards_the_contract(tmp_path: Pat
         await runtime.ask(job("w", 60, min_s=0.2, resumable=True))
         await until(lambda: started(runtime, "w"), "it")
         (run,) = rig.hosts["h1"].runs.values()
-        run["began_ms"] += 300  # this host noticed later
+        run["began_ms"] += 2000  # this host noticed later
         await runtime.ask(job("claim", 0.1, budget="b"))
         await until(lambda: ended(runtime, "claim"), "the claimant")
         assert rig.hosts["h1"].protected and run["ends_ms"] - run["began_ms"] >= 200
