@@ -70,8 +70,8 @@ def shape_problem(workload: Workload, hosts: Sequence[Host]) -> ShapeProblem | N
         below, above = workload.gpus // size * size, -(-workload.gpus // size) * size
         there = sum(h.gpus for h in matching)
         few = f", and there are only {there}" if workload.gpus > there else ""
-        text = f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}{few}; nearest: {below} or {above} GPUs"
-        return ShapeProblem(Misfit.NOT_WHOLE_HOSTS, text)
+        what = f"{workload.gpus} GPUs are not a multiple of whole hosts of {size}{few}"
+        return ShapeProblem(Misfit.NOT_WHOLE_HOSTS, f"{what}; nearest: {below} or {above} GPUs")
     if any(_holds(matching, shape) for shape in possible):
         return None
     shape = possible[0]
