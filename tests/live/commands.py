@@ -17,7 +17,7 @@ from opsconsole.cli.wiring import Place
 from opsconsole.config.inventory import read_inventory
 from opsconsole.store.store import Event
 
-PATIENCE_S = 40.0
+PATIENCE_S = 60.0
 OPSCONSOLE = (sys.executable, "-m", "opsconsole")
 
 

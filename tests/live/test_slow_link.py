@@ -27,7 +27,7 @@ def far_trio(sshd_factory: SshdFactory, tmp_path: Path) -> Iterator[Trio]:
         lines.append(SlowLink(host.address, host.port).start())
         return lines[-1]
 
-    made = make_trio(sshd_factory, tmp_path, through)
+    made = make_trio(sshd_factory, tmp_path, through, interval="2s")  # as it is where nobody says otherwise
     try:
         made.lead()
         yield made

@@ -33,7 +33,7 @@ GPUS_PER_HOST = 2
 INVENTORY = """\
 hosts:
 {hosts}
-ssh: {{known_hosts: {known_hosts}, probe_interval: 1s, user: {user}, identity: {key}}}
+ssh: {{known_hosts: {known_hosts}, probe_interval: {interval}, user: {user}, identity: {key}}}
 state_dir: {root}/console
 policy:
   lookback: 10m
@@ -250,7 +250,9 @@ class Door(Protocol):
 # -- making it ------------------------------------------------------------------------------------------------------
 
 
-def make_trio(sshd_factory: SshdFactory, root: Path, through: Callable[[Sshd], Door] = lambda host: host) -> Trio:
+def make_trio(
+    sshd_factory: SshdFactory, root: Path, through: Callable[[Sshd], Door] = lambda host: host, interval: str = "1s"
+) -> Trio:
     """Hosts that answer, and nobody who leads. `through`: where each is reached, if not at itself."""
     hosts = [_host(sshd_factory, root, number) for number in (1, 2, 3)]
     doors = {host: through(host) for host in hosts}
@@ -262,7 +264,8 @@ def make_trio(sshd_factory: SshdFactory, root: Path, through: Callable[[Sshd], D
         for host, door in doors.items()
     )
     inventory = root / "inventory.yaml"
-    text = INVENTORY.format(hosts=lines, known_hosts=known_hosts, user=hosts[0].user, key=hosts[0].key, root=root)
+    facts = {"known_hosts": known_hosts, "user": hosts[0].user, "key": hosts[0].key, "root": root, "interval": interval}
+    text = INVENTORY.format(hosts=lines, **facts)
     inventory.write_text(text)
     stamps = root / "stamps"
     stamps.mkdir()

@@ -15,6 +15,7 @@ from tests.sshd import Sshd
 from tests.transport.standin import standin_kit
 
 KIT = standin_kit()
+PATIENCE_S = 45.0
 
 
 def address_of(host: Sshd, **changes: Any) -> HostAddress:
@@ -43,7 +44,7 @@ class Watched:
         self.pool = HostPool(addresses, PoolOptions(hello=lambda _: dict(hello), **options), self.events.append)
         self.pool.start()
 
-    async def until(self, true: Callable[[], bool], within_s: float = 20.0) -> None:
+    async def until(self, true: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
         """Waits for a fact; fails with the states when it does not come."""
         try:
             async with asyncio.timeout(within_s):
@@ -53,11 +54,11 @@ class Watched:
             states = {host: self.pool.status(host) for host in self.pool.hosts}
             raise AssertionError(f"it did not come true: {states}") from None
 
-    async def until_live(self, *hosts: str, within_s: float = 20.0) -> None:
+    async def until_live(self, *hosts: str, within_s: float = PATIENCE_S) -> None:
         names = hosts or self.pool.hosts
         await self.until(lambda: all(self.pool.status(h).state == LinkState.LIVE for h in names), within_s)
 
-    async def until_lost(self, host: str, kind: Unreach, within_s: float = 20.0) -> str:
+    async def until_lost(self, host: str, kind: Unreach, within_s: float = PATIENCE_S) -> str:
         """The sentences a person reads then."""
         await self.until(lambda: self.pool.status(host).kind == kind, within_s)
         status = self.pool.status(host)
