@@ -17,6 +17,7 @@ from opsconsole.following import Follower
 from opsconsole.readings import text_of
 from scheduler_core.breaker import host_moves
 from scheduler_core.commands import Command, FenceHost
+from scheduler_core.fleet import Reach
 from scheduler_core.ids import HostName
 from scheduler_core.observations import HostFenced
 
@@ -82,13 +83,17 @@ class Fencing:
             await asyncio.sleep(min(1.0, left_s))
 
     def _too_many(self) -> str:
-        """Many hosts lost at once are more likely this machine's network than their power (rule 29)."""
+        """Many hosts silent at once are more likely this machine's network than their power (rule 29). Those that will
+        be lost in a moment count: an outage does not begin everywhere in the same second.
+        """
         state = self.picture.state
-        lost = sum(1 for command in self.picture.engine.outstanding() if isinstance(command, FenceHost))
+        silent = sum(1 for host in state.hosts.values() if host.runs and host.reach in (Reach.UNREACHABLE, Reach.LOST))
         _, most = host_moves(state)
-        if lost <= most:
+        if silent <= most:
             return ""
-        return f"{lost} hosts are lost at once, more than the breaker's {most}: look at the network, or declare dead"
+        return (
+            f"{silent} hosts are silent at once, more than the breaker's {most}: look at the network, or declare dead"
+        )
 
     def _misnamed(self, host: HostName) -> str:
         """Its machine is not lost where its name leads to another one: the inventory is wrong."""

@@ -98,6 +98,22 @@ async def test_many_lost_at_once_are_taken_for_a_broken_network(tmp_path: Path) 
         assert not calls(tmp_path)
 
 
+async def test_an_outage_that_does_not_begin_everywhere_at_once_powers_nobody_off(tmp_path: Path) -> None:
+    """The first two are lost while the third is silent for a moment only."""
+    slow = replace(POLICY, lost_after_ms=2000)
+    rig = Rig(tmp_path, ("h1", "h2", "h3"), policy=slow, fence=script(tmp_path, f"echo x >> {tmp_path}/calls"))
+    async with rig.leading() as runtime:
+        await runtime.ask(job("gang", 60, gpus=12))
+        await until(lambda: started(runtime, "gang"), "it")
+        for host in rig.names:
+            rig.pool.down.add(host)
+            await until(lambda host=host: runtime.state.hosts[HostName(host)].reach.value == "unreachable", host)  # type: ignore[misc]
+            await asyncio.sleep(0.3)
+        await until(lambda: runtime.state.hosts[HostName("h3")].reach.value == "lost", "the last to be lost")
+        await until(lambda: "more than the breaker's 2" in runtime.alarms.get("fence h3", ""), "the brake")
+        assert not calls(tmp_path)
+
+
 async def test_a_new_leader_shows_whom_it_would_power_off_before_it_does(tmp_path: Path) -> None:
     rig = Rig(tmp_path, policy=QUICK)
     async with rig.leading() as runtime:
