@@ -49,7 +49,7 @@ def cancel(state: ClusterState, event: CancelRequested) -> None:
         stop = state.runs[record.run].stop
         if stop is not None and stop.cause is StopCause.CANCEL:
             return
-        reason = f"cancelled by {event.by.actor}: {event.by.reason}"
+        reason = f"cancelled by {event.by}"
         state.wanted[record.run] = StopDecided(record.run, StopCause.CANCEL, reason, event.by.actor, override=True)
         return
     end(state, record, Outcome.CANCELLED)
@@ -62,7 +62,7 @@ def requeue(state: ClusterState, event: RequeueRequested) -> None:
         return
     run = state.runs[record.run]
     protected = run.protected(state.now)
-    reason = f"requeued by {event.by.actor}: {event.by.reason}"
+    reason = f"requeued by {event.by}"
     stop = StopDecided(run.id, StopCause.REQUEUE, reason, event.by.actor, override=protected and event.override)
     if protected and not event.override:
         record.pending = stop

@@ -23,6 +23,10 @@ class By:
     actor: str
     reason: str = ""
 
+    def __str__(self) -> str:
+        """Who, and why where that was said."""
+        return f"{self.actor}: {self.reason}" if self.reason else self.actor
+
 
 # -- what the cluster is ------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from opsconsole.cli.reloading import Watch
 from opsconsole.clock import wall_now_ms
-from opsconsole.presenting.sentences import sentence
+from opsconsole.presenting.sentences import sentence, subject_of
 from opsconsole.presenting.text import clock, count
 from opsconsole.runtime import Runtime
 
@@ -31,6 +31,7 @@ class Teller:
     quiet: bool
     seen: int = 0  # up to here the journal has been told, or is history
     _leads: bool = False
+    _last: dict[str, str] = field(default_factory=dict)  # what was told of each host, run and workload
     _alarms: dict[str, str] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -50,10 +51,14 @@ class Teller:
         self._say_alarms()
 
     def _say_events(self) -> None:
+        """A fact that is reported again is no news."""
         for event in self.runtime.events:
             if event.seq > self.seen:
                 self.seen = event.seq
-                tell(sentence(event.value), event.wall_ms)
+                about, text = subject_of(event.value), sentence(event.value)
+                if self._last.get(about) != text:
+                    self._last[about] = text
+                    tell(text, event.wall_ms)
 
     def _say_alarms(self) -> None:
         alarms = self.runtime.alarms

@@ -32,7 +32,7 @@ def standings_table(order: Iterable[OrderRow], state: ClusterState) -> TableView
 
 
 def pass_table(items: Sequence[Item], clock: Callable[[int], str]) -> TableView:
-    """`clock` turns the ms of an instant into words."""
+    """`clock` turns the ms of an instant into words. Columns that say nothing are left out."""
     rows = []
     for item in items:
         hosts = " ".join(f"{host}:{gpus}" for host, gpus in item.hosts.items())
@@ -46,4 +46,7 @@ def pass_table(items: Sequence[Item], clock: Callable[[int], str]) -> TableView:
         )
         data = {"kind": item.kind, "workload": item.workload, "hosts": dict(item.hosts), "reason": item.reason}
         rows.append(Row(f"{item.kind}/{item.workload}", cells, data))
-    return TableView("One pass", ITEMS, tuple(rows), "nothing happens: nobody waits, and nothing has to stop")
+    said = [at for at in range(len(ITEMS)) if any(row.cells[at].text for row in rows)]
+    narrow = tuple(Row(row.key, tuple(row.cells[at] for at in said), row.data) for row in rows)
+    columns = tuple(ITEMS[at] for at in said)
+    return TableView("One pass", columns, narrow, "nothing happens: nobody waits, and nothing has to stop")

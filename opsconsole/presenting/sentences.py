@@ -15,7 +15,7 @@ from scheduler_core import observations as o
 
 def by_text(by: o.By) -> str:
     """Who, and why where that was said."""
-    return f"{by.actor}: {by.reason}" if by.reason else by.actor
+    return str(by)
 
 
 def _submitted(e: o.WorkloadSubmitted) -> str:

@@ -12,6 +12,7 @@ from scheduler_core import decisions as d
 from scheduler_core import observations as o
 from scheduler_core.ids import BudgetId, CommandId, HostName, RunId, WorkloadId
 from scheduler_core.workload import Workload
+from tests.core.clusters import Cluster, of_kind
 
 BY = o.By("kim", "fan change")
 W, RUN, HOST = WorkloadId("train-7"), RunId("train-7~2"), HostName("gpu022")
@@ -92,6 +93,16 @@ def test_foreign_words_stay_words() -> None:
     """Neither formats nor escapes nor lines of their own."""
     event = o.CancelRequested(W, o.By("{e}", "a\n\x1b[2Jb {by} [red]"))
     assert sentence(event) == "train-7 cancelled by {e}: a [2Jb {by} [red]"
+
+
+@pytest.mark.parametrize("ask", [o.CancelRequested, o.RequeueRequested])
+def test_nothing_follows_where_no_reason_was_given(ask: Any) -> None:
+    """Neither in the sentence nor in the reason of what was decided."""
+    c = Cluster()
+    c.running("w", min_runtime=0)
+    step = c.see(ask(WorkloadId("w"), o.By("kim")))
+    said = [sentence(ask(W, o.By("kim"))), *(stop.reason for stop in of_kind(step, d.StopDecided))]
+    assert len(said) == 2 and all(words.endswith("by kim") for words in said)
 
 
 def test_an_unknown_kind_is_at_least_named() -> None:
