@@ -37,8 +37,13 @@ class Terminal:
 
     pid: int
     fd: int
-    said: str = ""
     status: int | None = None
+    _heard: bytes = b""
+
+    @property
+    def said(self) -> str:
+        """So far; a character that has only half come is left out."""
+        return self._heard.decode(errors="ignore").replace("\r\n", "\n")
 
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
@@ -68,7 +73,7 @@ class Terminal:
             data = os.read(self.fd, 1 << 16)
         except OSError:  # so Linux tells the end of a terminal
             return False
-        self.said += data.decode().replace("\r\n", "\n")
+        self._heard += data
         return bool(data)
 
     def close(self) -> None:

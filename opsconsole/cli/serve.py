@@ -59,8 +59,8 @@ async def _serve(args: argparse.Namespace) -> int:
 async def _lead(args: argparse.Namespace, place: Place, teller: Teller) -> None:
     runtime = teller.runtime
     asks = not (args.standby or args.dry_run) and need_answer(args)
-    if args.standby and not args.dry_run:
-        await _stand_by(runtime)
+    if args.standby and not args.dry_run and await _stand_by(runtime):
+        place.take_over(runtime)
     shown = False
 
     async def confirm(plan: LeadPlan) -> bool:
@@ -79,11 +79,12 @@ async def _lead(args: argparse.Namespace, place: Place, teller: Teller) -> None:
             raise
 
 
-async def _stand_by(runtime: Runtime) -> None:
-    """Until nobody leads; says whom it waits for."""
+async def _stand_by(runtime: Runtime) -> bool:
+    """Until nobody leads; says whom it waits for. False where nobody led."""
     waited_for = ""
     while (lease := runtime.store.lease()).live:
         if lease.holder != waited_for:
             waited_for = lease.holder
             tell(f"standing by: {lease.kind} at {lease.holder} leads {runtime.site.name}")
         await asyncio.sleep(STANDBY_S)
+    return bool(waited_for)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opsconsole.cli.kept import address_of, departed, document
+from opsconsole.cli.kept import address_of, departed, document, led_by
 from opsconsole.config.diff import reloaded
 from opsconsole.config.inventory import Cluster, Inventory, find_inventory, read_inventory
 from opsconsole.errors import OpsConsoleError
@@ -79,6 +79,18 @@ class Place:
     def leader(self) -> Runtime:
         store = self.open_store()
         return Runtime(self.site(departed(store.get(INVENTORY), self.cluster)), store, self.make_pool, self.reread)
+
+    def take_over(self, runtime: Runtime) -> None:
+        """Goes by what was led by last, not by a file that was read before somebody else changed and applied it."""
+        kept = runtime.store.get(INVENTORY)
+        if (old := led_by(kept)) is not None:
+            cluster = old.cluster(self.cluster.name)
+            led = Place(old, cluster)
+            runtime.site, runtime.make_pool, runtime.reread = (
+                led.site(departed(kept, cluster)),
+                led.make_pool,
+                led.reread,
+            )
 
     def make_pool(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.live.clusters import Live, live_cluster
@@ -36,6 +36,24 @@ def edited(path: Path, old: str, new: str) -> None:
 
 def outcome(live: Live, *words: str) -> str:
     return str(live.json("reload", *words)["outcome"])
+
+
+async def test_who_takes_over_goes_by_what_was_applied_last() -> None:
+    """Not by the file as it was when it began to stand by, nor as it is now."""
+    async with live_cluster(2) as live:
+        with ExitStack() as first:
+            first.enter_context(serving(live))
+            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            with serving(live, "--standby") as said:
+                live.until(lambda: "standing by" in said(), "the other to wait")
+                edited(live.inventory, "retry_delay: 5s", "retry_delay: 7s")
+                assert outcome(live, "--yes", "--reason", "slower") == "applied"
+                edited(live.inventory, "retry_delay: 7s", "retry_delay: 9s")
+                first.close()
+                live.until(lambda: said().count("leading main") == 2, "the other to lead")
+                (row,) = live.json("reload", "--dry-run")["rows"]
+                assert row["what"] == "7s → 9s"
+                assert outcome(live, "--yes", "--reason", "slower") == "applied"
 
 
 async def test_an_edit_is_shown_and_applied_when_asked_for() -> None:
