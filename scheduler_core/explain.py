@@ -1,4 +1,4 @@
-"""Reasons (rules 22, 23): for every waiting workload the nearest to being lifted, for every preemption its figures."""
+"""Why each workload waits (rule 22): the one reason nearest to being lifted, with who is ahead and until when."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler_core.decisions import Standing
-from scheduler_core.fairshare import Standings
+from scheduler_core.cursor import LeafCursor
+from scheduler_core.fairshare import Standings, claim_commitment
 from scheduler_core.fleet import HostState, Reach
-from scheduler_core.ids import BudgetId
+from scheduler_core.grounds import told_apart
+from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.index import signature
 from scheduler_core.placement import protection_end, sizes_for
 from scheduler_core.preemption import headroom
+from scheduler_core.settled import Signature
 from scheduler_core.shapes import Misfit, Shape, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
-from scheduler_core.units import GPU_HOUR
-from scheduler_core.victims import Victim, weaker_leaves
+from scheduler_core.victims import weaker_leaves
 from scheduler_core.workload import Workload, WorkloadPhase
+
+NAMED = 3  # budgets of a reason
 
 
 class HoldKind(StrEnum):
@@ -53,16 +57,33 @@ class Explainer:
         state.index.expire(state.now)
         self.state, self.standings = state, Standings(state)
         self._known: dict[tuple[object, ...], Hold] = {}
+        self._heads: dict[BudgetId, WorkloadRecord | None] = {}
+        self._rooms: dict[Signature, Hold | None] = {}
 
     def hold(self, record: WorkloadRecord) -> Hold:
         """The one reason of a waiting or held workload."""
         if (own := self._own_reason(record)) is not None:
             return own
         w = record.workload
-        alike = (w.budget, w.priority, w.gpus, w.hosts, w.gpus_per_host, w.needs, w.min_runtime_ms)
+        head = self._head(w.budget) if w.allocated else record
+        first = head is None or head is record
+        alike = (w.budget, w.priority, w.gpus, w.hosts, w.gpus_per_host, w.needs, w.min_runtime_ms, first)
         if alike not in self._known:
-            self._known[alike] = self._capacity_reason(w)
+            self._known[alike] = self._capacity_reason(w, None if first else head)
         return self._known[alike]
+
+    def _head(self, leaf: BudgetId) -> WorkloadRecord | None:
+        """Who comes first in a leaf, of those that wait for GPUs: it alone may preempt allocated runs (rule 15)."""
+        if leaf not in self._heads:
+            queue = self.state.index.queues.get(leaf)
+            cursor = LeafCursor(queue) if queue is not None else None
+            self._heads[leaf] = None
+            while cursor is not None and (found := cursor.next({})) is not None:
+                record = self.state.workloads[found[0]]
+                if not record.claim and record.not_before <= self.state.now:
+                    self._heads[leaf] = record
+                    break
+        return self._heads[leaf]
 
     def _own_reason(self, record: WorkloadRecord) -> Hold | None:
         """What concerns this workload alone."""
@@ -80,12 +101,17 @@ class Explainer:
             return Hold(HoldKind.BLAST, text, since + self.state.policy.blast_patience_ms)
         return None
 
-    def _capacity_reason(self, w: Workload) -> Hold:
+    def _capacity_reason(self, w: Workload, head: WorkloadRecord | None) -> Hold:
+        """`head`: who comes before it in its leaf; None where nobody does."""
         hosts = [r.host for r in self.state.hosts.values()]
         if (problem := shape_problem(w, hosts)) is not None:
             too_small = problem.kind is Misfit.TOO_FEW_HOSTS
             return Hold(HoldKind.TOO_SMALL if too_small else HoldKind.NO_SHAPE, problem.text)
-        return self._over_cap(w) or self._protected(w) or self._elsewhere(w) or self._better_claims(w)
+        if (own := self._over_cap(w)) is not None:
+            return own
+        if head is not None:
+            return self._elsewhere(w) or self._behind(head)
+        return self._protected(w) or self._elsewhere(w) or self._no_claim(w)
 
     def _over_cap(self, w: Workload) -> Hold | None:
         for budget in self.state.budgets.chains[w.budget]:
@@ -98,13 +124,27 @@ class Explainer:
                 )
         return None
 
+    def _behind(self, head: WorkloadRecord) -> Hold:
+        """Behind a leaf's blocked head only free GPUs are left, or those of unallocated runs."""
+        first, path = head.workload, self.state.budgets.paths[head.workload.budget]
+        label = first.name or first.id
+        return Hold(HoldKind.BETTER_CLAIMS, f"behind {label}, which is first in {path} and needs {_gpus(first.gpus)}")
+
     def _protected(self, w: Workload) -> Hold | None:
         """Would it fit once the runs that it may preempt by right are past their min runtime? From when on?"""
-        mine = weaker_leaves(self.standings, w)
-        until = self._fits_from(w, lambda run: self._by_right(run, w, mine))
-        if until is None or until <= self.state.now:
+        if not w.allocated:
             return None
-        return Hold(HoldKind.PROTECTED, "waiting for protected runs to reach their min runtime", until)
+        mine = weaker_leaves(self.standings, w)
+        now = self.state.now
+
+        def leaves(run: Run) -> int | None:
+            return protection_end(run, now) if self._by_right(run, w, mine) else None
+
+        until = self._fits_from(w, leaves)
+        if until is None or until <= now:
+            return None
+        who = self._holders(lambda run: run.protected(now) and leaves(run) is not None)
+        return Hold(HoldKind.PROTECTED, f"waiting for protected runs to pass their min runtime: {who}", until)
 
     def _by_right(self, run: Run, w: Workload, weaker: dict[BudgetId, BudgetId]) -> bool:
         if not run.allocated or run.stop is not None:
@@ -113,10 +153,10 @@ class Explainer:
             return self.state.workloads[run.workload].workload.priority < w.priority
         return run.budget in weaker
 
-    def _fits_from(self, w: Workload, counts: Callable[[Run], bool]) -> int | None:
-        """The earliest instant at which enough hosts have room, if runs that count leave when protection ends."""
+    def _fits_from(self, w: Workload, leaves: Callable[[Run], int | None]) -> int | None:
+        """The earliest instant at which enough hosts have room, if each run goes when `leaves` says, or stays."""
         for shape in shapes(w, sizes_for(self.state, w)):
-            ends = sorted(e for r in self._hosts(w, shape) if (e := self._room_from(r, shape.gpus, counts)) is not None)
+            ends = sorted(e for r in self._hosts(w, shape) if (e := self._room_from(r, shape.gpus, leaves)) is not None)
             if len(ends) >= shape.hosts:
                 return ends[shape.hosts - 1]
         return None
@@ -127,14 +167,13 @@ class Explainer:
 
         return [r for r in self.state.hosts.values() if fits(r.host.gpus) and matches(r.host, w.needs)]
 
-    def _room_from(self, record: HostRecord, gpus: int, counts: Callable[[Run], bool]) -> int | None:
+    def _room_from(self, record: HostRecord, gpus: int, leaves: Callable[[Run], int | None]) -> int | None:
         free = record.free.bit_count()
         if free >= gpus:
             return self.state.now
         if not record.places:
             return None
-        runs = (self.state.runs[run] for run in record.runs)
-        leaving = sorted((protection_end(run, self.state.now), run.id) for run in runs if counts(run))
+        leaving = sorted((end, run) for run in record.runs if (end := leaves(self.state.runs[run])) is not None)
         for end, run_id in leaving:
             slots = self.state.runs[run_id].members[record.host.name].slots & record.usable & ~record.claimed
             free += slots.bit_count()
@@ -143,7 +182,12 @@ class Explainer:
         return None
 
     def _elsewhere(self, w: Workload) -> Hold | None:
-        """Is there room that something other than better claims keeps from it?"""
+        """Is there room that something other than better claims keeps from it? Of all budgets alike."""
+        if (shape := signature(w)) not in self._rooms:
+            self._rooms[shape] = self._kept_room(w)
+        return self._rooms[shape]
+
+    def _kept_room(self, w: Workload) -> Hold | None:
         if self._fits_with(w, lambda r: r.free | (r.usable & r.claimed & ~r.held)):
             return Hold(HoldKind.RESERVED, "free GPUs are held for workloads that wait for their victims")
         if self._fits_with(w, lambda r: r.free | (r.foreign & ~r.held if r.places else 0)):
@@ -154,6 +198,9 @@ class Explainer:
         if self._fits_with(w, _empty):
             unfit = self._names(lambda r: r.state is not HostState.SERVING or r.unfit or r.leaked)
             return Hold(HoldKind.HOST_HEALTH, f"room only on hosts out of service or with unfit GPUs: {unfit}")
+        if not self._fits_with(w, lambda r: r.usable):
+            out = self._names(lambda r: r.usable != r.host.all_slots)
+            return Hold(HoldKind.HOST_HEALTH, f"too few GPUs serve, even once all runs end: not all of {out} do")
         return None
 
     def _fits_with(self, w: Workload, mask: Callable[[HostRecord], int]) -> bool:
@@ -167,55 +214,55 @@ class Explainer:
         names = sorted(r.host.name for r in self.state.hosts.values() if which(r))
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
-    def _better_claims(self, w: Workload) -> Hold:
-        held = sum(r.host.gpus if not r.places else r.held.bit_count() for r in self.state.hosts.values())
-        path = self.state.budgets.paths[w.budget]
-        rank = self.standings.standing(w.budget).rank
-        text = f"better claims ahead: {held} GPUs are held; {path} stands at {_balance(self.standings, w.budget)}"
-        return Hold(HoldKind.BETTER_CLAIMS, f"{text}, rank {rank} among its siblings")
+    def _no_claim(self, w: Workload) -> Hold:
+        """Nothing lets it take what others hold: who they are, how both stand, and when their limits end them."""
+        held = f"held by {self._holders(lambda run: True) or 'nobody'}"
+        until = self._fits_from(w, self._limit_end)
+        if not w.allocated:
+            return Hold(HoldKind.BETTER_CLAIMS, f"{held}; unallocated work takes only what is free", until)
+        return Hold(HoldKind.BETTER_CLAIMS, held + self._compared(w), until)
+
+    def _compared(self, w: Workload) -> str:
+        """Why it has no claim to them: where its branch and the holders' would stand with it (rule 17 b)."""
+        standings, tree = self.standings, self.state.budgets
+        rivals: dict[BudgetId, int] = {}
+        for run in self.state.runs.values():
+            chain = tree.chains[run.budget]
+            if run.allocated and run.budget != w.budget:
+                branch = next(b for b in chain if tree.by_id[b].parent in (*tree.chains[w.budget], ROOT))
+                rivals[branch] = rivals.get(branch, 0) + run.gpus
+        if not rivals:
+            return f"; {tree.paths[w.budget]} preempts none of its own of the same priority"
+        rival = max(rivals, key=lambda b: (rivals[b], b))
+        mine = next(b for b in tree.chains[w.budget] if tree.by_id[b].parent == tree.by_id[rival].parent)
+        if not (standings.entitlement(mine) and standings.entitlement(rival)):
+            return f"; {tree.paths[mine]} has no better claim than {tree.paths[rival]}"
+        here = (standings.charged(mine) + claim_commitment(self.state, w)) / standings.entitlement(mine)
+        has, rival_has = told_apart(float(here), float(standings.charged(rival) / standings.entitlement(rival)))
+        counted = "of its share, what is promised counted"
+        return f"; with it {tree.paths[mine]} would have {has} {counted}, {tree.paths[rival]} has {rival_has}"
+
+    def _holders(self, which: Callable[[Run], bool]) -> str:
+        """GPUs by budget, the most first."""
+        held: dict[str, int] = {}
+        for run in self.state.runs.values():
+            if which(run):
+                path = self.state.budgets.paths[run.budget]
+                held[path] = held.get(path, 0) + run.gpus
+        most = sorted(held.items(), key=lambda item: (-item[1], item[0]))
+        more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
+        return ", ".join(f"{path} {_gpus(gpus)}" for path, gpus in most[:NAMED]) + more
+
+    def _limit_end(self, run: Run) -> int | None:
+        limit_ms = self.state.workloads[run.workload].workload.time_limit_ms
+        begun = self.state.now if run.started_at is None else run.started_at
+        return None if limit_ms is None else max(self.state.now, begun + limit_ms)
+
+
+def _gpus(number: int) -> str:
+    return f"{number} GPU{'' if number == 1 else 's'}"
 
 
 def _empty(record: HostRecord) -> int:
     """What would be free if the host served, its readings were fresh and its GPUs fit."""
     return record.host.all_slots & ~(record.held | record.claimed)
-
-
-# -- preemptions (rule 23) ----------------------------------------------------------------------------------------
-
-
-def standings_of(standings: Standings, workload: Workload, branch: BudgetId | None) -> tuple[Standing, ...]:
-    """Both sides at the children of the lowest common ancestor: the claimant's, then the victim's."""
-    if branch is None:
-        return ()
-    parent = standings.tree.by_id[branch].parent
-    mine = next(b for b in standings.tree.chains[workload.budget] if standings.tree.by_id[b].parent == parent)
-    return (standings.standing(mine), standings.standing(branch)) if mine != branch else (standings.standing(mine),)
-
-
-def preemption_reason(standings: Standings, workload: Workload, victim: Victim) -> str:
-    """Who for, both standings, and why this run and not another."""
-    lost = f"it loses {victim.lost / GPU_HOUR:.1f} GPU-h, the least that makes room"
-    paths = standings.tree.paths
-    if victim.branch is None:
-        return f"for {workload.id} of {paths[workload.budget]}: unallocated runs yield to allocated work; {lost}"
-    if victim.branch == workload.budget:
-        return f"for {workload.id} of higher priority in {paths[workload.budget]}; past its min runtime; {lost}"
-    mine, other = (s.budget for s in standings_of(standings, workload, victim.branch))
-    return f"for {workload.id}: {_apart(standings, mine, other)}; past its min runtime; {lost}"
-
-
-def _apart(standings: Standings, better: BudgetId, worse: BudgetId) -> str:
-    """How two siblings stand, in figures that differ: where what they got does not tell, what is promised does."""
-    paths, both = standings.tree.paths, (better, worse)
-    got, with_promises = [_balance(standings, b) for b in both], ""
-    owed = [standings.entitlement(b) for b in both]
-    if got[0] == got[1] and all(owed):
-        shares = [float(standings.charged(b) / e) for b, e in zip(both, owed, strict=True)]
-        told = ([f"{share:.{digits}f}" for share in shares] for digits in range(2, 7))
-        got, with_promises = next((t for t in told if t[0] != t[1]), got), " with what is promised"
-    return f"{paths[better]} has got {got[0]} of its share{with_promises} and {paths[worse]} {got[1]}"
-
-
-def _balance(standings: Standings, budget: BudgetId) -> str:
-    balance = standings.balance(budget)
-    return f"{float(balance):.2f}" if balance is not None else "no share"

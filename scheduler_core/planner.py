@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from scheduler_core.agenda import agenda
 from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
-from scheduler_core.explain import preemption_reason, standings_of
 from scheduler_core.fairshare import Standings, Takers, commitment
 from scheduler_core.gangs import kept_gangs
+from scheduler_core.grounds import preemption_reason, standings_of
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import LeafQueue, leaf_key
 from scheduler_core.placement import Room

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 
 from opsconsole.presenting.hosts import AWAY, failures, warnings
 from opsconsole.presenting.needs import needs
+from opsconsole.presenting.plans import few
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.sentences import by_text
-from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
+from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import drain_row, eta, why_unknown
-from scheduler_core.explain import Explainer
+from scheduler_core.explain import Explainer, HoldKind
 from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.planner import queue_order
 from scheduler_core.state import Attempt, HostRecord, Run, WorkloadRecord
 from scheduler_core.workload import WorkloadPhase
 
+OPEN_ENDED = (HoldKind.BETTER_CLAIMS, HoldKind.HOST_HEALTH, HoldKind.OVER_MAX_GPUS, HoldKind.RESERVED)
 WHOLE = 1000  # there is room for it, and what to do stands at its end
 
 
@@ -60,14 +64,30 @@ def explain_workload(view: ClusterView, record: WorkloadRecord) -> list[str]:
     who = f"{workload_label(w.id, w.name)} of {w.owner or 'nobody'}"
     lines = [clean(f"{who}, {state.budgets.paths[w.budget]}: {count(w.gpus, 'GPU')}, {contract}.")]
     if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
-        hold = Explainer(state).hold(record)
-        until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
-        lines.append(clean(f"Why it waits: {hold.text}{until}."))
+        lines += _waits(view, record)
     elif record.run is not None:
         lines += _live(view, state.runs[record.run])
     else:
         lines.append(f"It has ended: {record.outcome.value if record.outcome else 'unknown'}.")
     return lines + [_attempt(attempt) for attempt in record.attempts]
+
+
+def _waits(view: ClusterView, record: WorkloadRecord) -> list[str]:
+    """Why, from when on that may change, and who is taken before it."""
+    state, hold = view.state, Explainer(view.state).hold(record)
+    until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
+    lines = [f"Why it waits: {hold.text}{until}."]
+    if hold.until is None and hold.kind in OPEN_ENDED:
+        lines.append("No instant can be computed: it depends on when runs end and on what others ask for.")
+    order = queue_order(state)
+    place = order.index(record.workload.id)
+    wanted: Counter[str] = Counter()
+    for wid in order[:place]:
+        w = state.workloads[wid].workload
+        wanted[state.budgets.paths[w.budget]] += w.gpus
+    ahead = few([f"{path} {count(gpus, 'GPU')}" for path, gpus in wanted.most_common()])
+    lines.append(f"It is {ordinal(place + 1)} in the queue; {f'ahead of it: {ahead}' if ahead else 'nobody is ahead'}.")
+    return [clean(line) for line in lines]
 
 
 def _live(view: ClusterView, run: Run) -> list[str]:

@@ -44,7 +44,9 @@ def texts(table: TableView, key: str) -> dict[str, str]:
         ("w4~1", "being stopped: for w8 of nlp: unallocated runs yield to allocated work; it loses 3.4 GPU-h"),
         ("w5", "past its min runtime"),
         ("w6", "Whether it still runs nobody knows: gpu006 cannot be asked. It is not started twice."),
-        ("w7", "Why it waits: better claims ahead: 48 GPUs are held"),
+        ("w7", "Why it waits: too few GPUs serve, even once all runs end: not all of gpu001, gpu005, gpu006 do."),
+        ("w7", "No instant can be computed: it depends on when runs end and on what others ask for."),
+        ("w7", "It is 2nd in the queue; ahead of it: nlp 2 GPUs."),
         ("w9", "cluster too small: 8 hosts with 8 GPUs each are needed, 6 exist"),
         ("vision", "vision is guaranteed 30.0% of the cluster: 2.4k GPU-h in 7d"),
         ("olmo/pretrain", "olmo/pretrain stands behind olmo/eval"),
@@ -147,7 +149,7 @@ def test_reasons_are_counted(source: FakeSource) -> None:
     source.happen(HoldRequested(WorkloadId("w9"), BY))
     table = reasons_table(source.view())
     assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35s, p90 wait 5m35s"
-    assert [r.data["reason"] for r in table.rows] == ["better_claims", "held", "victim_stopping"]
+    assert [r.data["reason"] for r in table.rows] == ["held", "host_health", "victim_stopping"]
     assert texts(needs_table(source.view()), "held:w9")["WHY"] == "held: fan change"
 
 

@@ -80,7 +80,7 @@ async def test_a_reason_opens_the_queue_with_those_that_wait_for_it() -> None:
     async with console(busy_world(), WIDE) as (app, pilot):
         await pilot.press("shift+tab", "enter")
         await pilot.pause()
-        assert "Waiting (1 of 3)  /reason=better_claims" in seen(app) and app.pane == "t-queue"
+        assert "Waiting (1 of 3)  /reason=cluster_too_small" in seen(app) and app.pane == "t-queue"
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["narrow", "wide"])
@@ -88,7 +88,7 @@ async def test_what_a_row_has_no_room_for_stands_on_the_status_line(size: tuple[
     async with console(busy_world(), size, write="") as (app, pilot):
         await pilot.press("3", "j")
         await pilot.pause()
-        assert "WHY: better claims ahead: 48 GPUs are held" in status(app)
+        assert "WHY: too few GPUs serve, even once all runs end: not all of" in status(app)
         await pilot.press("4")
         await pilot.pause()
         assert status(app) == ""
