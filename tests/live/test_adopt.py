@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.live.clusters import Live, live_cluster
 from tests.live.test_reload import edited, serving
+from tests.terminal import on_terminal
 
 
 async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_confirmed() -> None:
@@ -32,5 +33,10 @@ def _adopt(live: Live, host: str, wid: str) -> None:
     plan = live.json("adopt", "--reason", "head node died", "--dry-run")
     assert plan["targets"] == ["gpu01", "gpu02"]
     assert "not confirmed" in live.run("adopt", "--reason", "x", status=2)
+    with on_terminal(live, "adopt", "--reason", "x") as terminal:
+        terminal.until("Type 2 to adopt gpu01, gpu02: ")
+        terminal.type("\x03")
+        assert terminal.ended() == 130
+    assert terminal.said.endswith("opsconsole: not confirmed; nothing was done\n")
     assert f"{wid}~1" in live.run("adopt", host, "--reason", "x", "--dry-run")
     assert live.json("adopt", "--reason", "head node died", "--yes")["outcome"] == "adopted"
