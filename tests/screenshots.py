@@ -1,4 +1,4 @@
-"""Redraws screenshots/ from the screens' test world: a fixed seed, a clock that stands still."""
+"""Redraws screenshots/ from the demo: a fixed seed, and a clock that stands still two minutes into it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import time
 from pathlib import Path
 
 from opsconsole.ui.app import OpsConsoleApp
+from scheduler_core.ids import DrainId, HostName
+from scheduler_core.observations import By, DrainRequested
+from scheduler_core.units import SECOND
+from tests.demo_on_a_clock import DemoOnAClock
 from tests.ui.driving import settled
-from tests.ui.worlds import busy_world
+from tests.ui.worlds import FakeSource, happenings, probe
 
 PLACE = Path(__file__).parent.parent / "screenshots"
 SCREENS = {
@@ -25,12 +29,26 @@ SCREENS = {
 }
 
 
+def demo_world() -> FakeSource:
+    """Two minutes into the demo: a full cluster, a queue, a GPU that fell off the bus, a drain for it."""
+    demo = DemoOnAClock(seed=1)
+    source = FakeSource(demo, leader="this console")
+    demo.run(118)
+    by = By("kim", "XID 79 on GPU 3, ticket 118")
+    demo.later(2 * SECOND, DrainRequested(DrainId("d1"), HostName("gpu06"), by))
+    demo.run(4)
+    source.probes = {name: probe(8, 60 + 5 * n) for n, name in enumerate(demo.hosts)}
+    source.probes["gpu06"] = probe(8, 80, failed=3)
+    source.happenings = happenings(demo.steps, demo.now)
+    return source
+
+
 async def draw() -> None:
     """Every screen at 120×32, and a dialog of each kind."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     PLACE.mkdir(exist_ok=True)
-    app = OpsConsoleApp(busy_world())
+    app = OpsConsoleApp(demo_world())
     async with app.run_test(size=(120, 32)) as pilot:
         for name, keys in SCREENS.items():
             await pilot.press(*keys.split())

@@ -37,6 +37,7 @@ policy:
   lost_after: 20s
   claim_horizon: 30s
   retry_delay: 5s
+  breaker_gpus: 4096
 budgets:
   - name: olmo
     weight: 3

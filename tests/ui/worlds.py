@@ -9,6 +9,7 @@ from typing import Any
 
 from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
 from opsconsole.ui.source import Confirm, Outcome
+from scheduler_core.engine import Step
 from scheduler_core.ids import DrainId, HostName
 from scheduler_core.observations import By, CordonRequested, DrainRequested, HostUnreachable, Observation
 from scheduler_core.state import ClusterState
@@ -43,7 +44,7 @@ def probe(gpus: int, busy: int = 90, failed: int | None = None) -> dict[str, Any
 class FakeSource:
     """A ConsoleSource over an engine. `ages` are of the readings; `broken` is raised by `view`."""
 
-    cluster: Cluster
+    cluster: Any  # a Cluster, or a DemoOnAClock
     ages: dict[str, float] = field(default_factory=dict)
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
     kernels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -65,7 +66,8 @@ class FakeSource:
 
     @property
     def state(self) -> ClusterState:
-        return self.cluster.engine.state
+        state: ClusterState = self.cluster.engine.state
+        return state
 
     def view(self) -> ClusterView:
         if self.broken is not None:
@@ -98,10 +100,7 @@ class FakeSource:
     def happen(self, *observations: Observation, later_ms: int = 0) -> None:
         """Facts arrive; the engine decides; all of it stands in the timeline."""
         step = self.cluster.later(later_ms, *observations)
-        for event in (*observations, *step.decisions):
-            if type(event).__name__ not in ("PassDone", "InventoryLoaded"):
-                seq = len(self.happenings) + 1
-                self.happenings.append(Happening(seq, WALL_MS, type(event).__name__, event))
+        self.happenings += happenings([(self.cluster.now, observations, step)], self.cluster.now, len(self.happenings))
         self.changed()
 
     async def run(self) -> None:
@@ -127,6 +126,16 @@ class FakeSource:
     async def close(self) -> None:
         await asyncio.sleep(self.close_takes_s)
         self.closed = True
+
+
+def happenings(steps: Sequence[tuple[int, Sequence[Observation], Step]], now: int, known: int = 0) -> list[Happening]:
+    """What was observed and decided, as the timeline tells it; `now` is 14:32:07."""
+    events = [(at, event) for at, facts, step in steps for event in (*facts, *step.decisions)]
+    told = [(at, event) for at, event in events if type(event).__name__ not in ("PassDone", "InventoryLoaded")]
+    return [
+        Happening(seq, WALL_MS - (now - at), type(event).__name__, event)
+        for seq, (at, event) in enumerate(told, start=known + 1)
+    ]
 
 
 def empty_world() -> FakeSource:
