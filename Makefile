@@ -13,7 +13,7 @@ help:
 	@echo "make bench        benchmarks, with the figures on the standard output"
 	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
 	@echo "make looks        keep how the screens look now, for their tests: read the difference in git"
-	@echo "make screenshots  redraw screenshots/ from the demo world, with a fixed seed and clock"
+	@echo "make screenshots  redraw screenshots/ from the demo, with a fixed seed and clock"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
