@@ -25,6 +25,8 @@ class Parser(argparse.ArgumentParser):
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> argparse.Namespace:
     """As `parse_args`; but a workload's own options are never taken for ours. Raises UsageError."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if strange := [word for word in words if not _is_text(word)]:  # the store and the hosts take text alone
+        raise UsageError(f"{strange[0]!a} is not UTF-8", advice="write it in UTF-8")
     found, extra = parser.parse_known_args(words)
     if found.command == "submit" and "--" not in words:
         raise UsageError(BEHIND, advice=f"opsconsole submit … -- {' '.join([*found.argv, *extra])}")
@@ -32,6 +34,15 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) ->
         command = f"opsconsole {found.command}" if found.command else "opsconsole"
         raise UsageError(f"{command} does not take {' '.join(extra)}", advice=f"{command} --help lists its options")
     return found
+
+
+def _is_text(word: str) -> bool:
+    """Bytes that are none come from the shell as lone surrogates."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _clearer(message: str) -> str:

@@ -16,6 +16,8 @@ from opsconsole.cli import main
         (["drain", "h", "--reason", " "], "--reason: say why; it is kept with the action"),
         (["drain", "h", "--reason", "x", "--mode", "finsh"], "'finsh' is no value of --mode; did you mean 'finish'?"),
         (["submit", "--budget", "a", "--gpus", "1", "--min-runtime", "-5m", "--", "x"], "--min-runtime=VALUE"),
+        (["submit", "--budget", "a", "--gpus", "1", "--name", "x\udcff", "--", "t"], "'x\\udcff' is not UTF-8"),
+        (["drain", "h", "--reason", "\udcc3(", "--yes"], "is not UTF-8"),
         (["submit", "--budget", "a", "--gpus", "1", "python", "t.py"], "opsconsole submit … -- python t.py\n"),
         (["submit", "--budget", "a", "--gpus", "1", "t", "--resume"], "opsconsole submit … -- t --resume\n"),
         (["submit", "--budget", "a", "--gpus", "1", "t", "--name", "x"], "stands behind `--`"),
