@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 from opsconsole.cli.wiring import Place
 from opsconsole.demo.cluster import DemoCluster
 from opsconsole.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsconsole.ui.app import OpsConsoleApp
 
 FAULT_AT_S = 40.0
 FAULT = ("gpu06", 3)
@@ -33,15 +37,24 @@ def _need_terminal() -> None:
         raise UsageError("the console needs a terminal", advice="for scripts: opsconsole queue --json, events -f, …")
 
 
+async def present(app: OpsConsoleApp) -> int:
+    """The console until somebody leaves it: its exit status. Raises the defect that ended it."""
+    status = await app.run_async() or 0
+    if app.failure is not None:
+        raise app.failure
+    return status
+
+
 async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
     from opsconsole.cli.source import LiveSource
     from opsconsole.ui.app import OpsConsoleApp
 
     source = LiveSource(place, place.leader(), lead_as, hand_over)
-    status = await OpsConsoleApp(source, write).run_async() or 0
-    if source.left:
-        print(source.left, file=sys.stderr)
-    return status
+    try:
+        return await present(OpsConsoleApp(source, write))
+    finally:
+        if source.left:
+            print(source.left, file=sys.stderr)
 
 
 async def _demo(args: argparse.Namespace) -> int:
@@ -67,7 +80,7 @@ async def _demo(args: argparse.Namespace) -> int:
 
         living = asyncio.create_task(live())
         try:
-            return await OpsConsoleApp(source).run_async() or 0
+            return await present(OpsConsoleApp(source))
         finally:
             living.cancel()
     finally:

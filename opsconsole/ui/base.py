@@ -126,6 +126,21 @@ class ConsoleBase(App[int]):
         taken = isinstance(self.screen, LiveScreen) and self.screen.takes(event)
         return taken or await self._check_bindings(event.key)
 
+    def action_command_palette(self) -> None:
+        from opsconsole.ui.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    @property
+    def failure(self) -> Exception | None:
+        """The defect that ended the app: for the command line to tell, once the terminal is its own again."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        """Textual would print a traceback with all that its variables hold."""
+        self._close_messages_no_wait()
+
     def _leave(self, status: int) -> None:
         """A signal: the terminal is left sane, within two seconds."""
         self.exit(status)

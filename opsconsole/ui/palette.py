@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from opsconsole.presenting.queue import workload_label
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 MOST_NAMES = 2000
+
+
+class Palette(CommandPalette):
+    """On a terminal that has no room for its list the keys that move in it do nothing: Textual falls over them."""
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(CommandList).scrollable_content_region:
+            super()._action_command_list(action)
 
 
 class RegistryCommands(Provider):

@@ -1,11 +1,27 @@
-"""A console on a fixed world, for tests in a real terminal: `python -m tests.ui.live_app`."""
+"""A console on a fixed world, for tests in a real terminal: `python -m tests.ui.live_app`.
+
+With the word `defect` its Ctrl-C falls over.
+"""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import sys
+from unittest.mock import patch
 
+from opsconsole.cli import main
+from opsconsole.cli.console import present
 from opsconsole.ui.app import OpsConsoleApp
 from tests.ui.worlds import busy_world
 
+
+def show(_: argparse.Namespace) -> int:
+    return asyncio.run(present(OpsConsoleApp(busy_world())))
+
+
 if __name__ == "__main__":
-    sys.exit(OpsConsoleApp(busy_world()).run() or 0)
+    if "defect" in sys.argv:
+        OpsConsoleApp.action_help_quit = lambda self: 1 // 0  # type: ignore[assignment,method-assign]
+    with patch("opsconsole.cli.parser.runner", lambda _: show):
+        sys.exit(main([]))

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from opsconsole.ui.base import ConsoleBase
+from opsconsole.ui.palette import Palette
 from scheduler_core.units import HOUR
 from tests.core.clusters import Cluster
 from tests.ui.driving import console, seen, settled
@@ -123,6 +124,15 @@ async def test_twenty_by_five_says_so_and_keys_do_no_harm() -> None:
         await pilot.resize_terminal(120, 40)
         await pilot.pause()
         assert "gpu006" in seen(app) and source.asked == [] and not app.alerts.texts
+
+
+async def test_the_palette_on_a_terminal_without_room_for_its_list() -> None:
+    """Textual's own fails with a KeyError at page down."""
+    async with console(busy_world(), (10, 3)) as (app, pilot):
+        await pilot.press("ctrl+p", "down", "down", "pagedown", "pageup", "end", "home")
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("pagedown")
+        assert isinstance(app.screen, Palette) and app.failure is None
 
 
 async def test_names_of_any_kind_keep_every_line_as_wide_as_the_screen() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
@@ -21,15 +22,19 @@ ENDED = 6.0
 class Terminal:
     """The console in a pty of 120x40; `said` is all that it wrote."""
 
-    def __init__(self, env: dict[str, str] | None = None) -> None:
+    def __init__(self, *words: str, env: dict[str, str] | None = None) -> None:
         self.master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (40, 120))
         self.before = termios.tcgetattr(slave)
         self.slave = slave
-        words = [sys.executable, "-m", "tests.ui.live_app"]
         environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "", **(env or {})}
         self.process = subprocess.Popen(
-            words, stdin=slave, stdout=slave, stderr=slave, env=environ, start_new_session=True
+            [sys.executable, "-m", "tests.ui.live_app", *words],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environ,
+            start_new_session=True,
         )
         self.said = b""
 
@@ -85,6 +90,23 @@ def test_quitting_by_key() -> None:
         os.write(terminal.master, b"\x11")
         found, took_s = terminal.wait()
         assert found == 0 and took_s < 3.0
+    finally:
+        terminal.close()
+
+
+def test_a_defect_is_one_line_behind_the_console_and_a_file(tmp_path: Path) -> None:
+    """With the terminal as it was, and no traceback: that one is in the file."""
+    terminal = Terminal("defect", env={"TMPDIR": str(tmp_path)})
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b"\x03")
+        assert terminal.wait()[0] == 1
+        _, _, behind = terminal.said.rpartition(b"\x1b[?1049l")
+        assert b"a defect of opsconsole: ZeroDivisionError" in behind
+        assert b"Traceback" not in terminal.said
+        (file,) = tmp_path.iterdir()
+        assert str(file).encode() in behind and "ZeroDivisionError" in file.read_text()
+        assert termios.tcgetattr(terminal.slave)[3] == terminal.before[3], "echo and line mode"
     finally:
         terminal.close()
 
