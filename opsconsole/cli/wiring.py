@@ -130,9 +130,13 @@ class Place:
         return [address_of(host, self.inventory) for host in self.cluster.hosts]
 
 
+LOOKING = "this console, not yet: it looks at every host"
+
+
 def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> ClusterView:
     """What screens and tables are drawn from, at this moment."""
     lease = runtime.lease
+    leading = runtime.leader is not None and runtime.leader.acted
     hosts = dict.fromkeys((*runtime.site.hosts, *runtime.state.hosts))
     leader = f"{lease.kind} at {lease.holder}" if lease.live else "nobody"
     return ClusterView(
@@ -140,8 +144,8 @@ def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> Cluste
         runtime.state,
         time.time_ns() // 1_000_000,
         {host: _facts(runtime, host) for host in hosts},
-        "this console" if runtime.leader is not None else leader,
-        runtime.leader is not None,
+        "this console" if leading else LOOKING if runtime.leader is not None else leader,
+        leading,
         0.0 if runtime.leader is not None else time.monotonic() - runtime.followed_at,
         runtime.site.interval_s,
         dict(runtime.alarms),

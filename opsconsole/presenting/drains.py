@@ -20,7 +20,7 @@ COLUMNS = (
     Column("RUNS", 4, right=True, by="runs_left"),
     Column("EMPTY BY", 9, right=True, by="empty_by_ms"),
     Column("LEFT", 7, right=True, by="left_s"),
-    Column("ASKED", 6, right=True, by="age_s"),
+    Column("ASKED", 10, right=True, by="age_s"),
     Column("BY", 10, by="by", from_width=90),
     Column("WHY", 16, grow=True, by="reason"),
 )
@@ -49,7 +49,9 @@ def drains_table(view: ClusterView) -> TableView:
     """Active ones first, the newest first within each."""
     records = sorted(view.state.drains.values(), key=lambda d: (bool(d.ended), -d.requested_at, d.id))
     rows = tuple(_row(view, drain) for drain in records[:SHOWN])
-    return TableView("Drains", COLUMNS, rows, "no drains: D on a host (screen 2) plans one")
+    running = sum(1 for drain in records if not drain.ended)
+    title = f"Drains: {running} running, {len(records) - running} ended"
+    return TableView(title, COLUMNS, rows, "no drains: D on a host (screen 2) plans one", counted=False)
 
 
 def _row(view: ClusterView, drain: DrainRecord) -> Row:
@@ -68,7 +70,7 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
         Cell(str(len(runs)) if not drain.ended else "–"),
         Cell(ends, "unknown" if ends == "unknown" else ""),
         Cell(span(left) if left is not None else "–", "accent" if left else "dim"),
-        Cell(span(state.now - drain.requested_at), "dim"),
+        Cell(f"{span(state.now - drain.requested_at)} ago", "dim"),
         Cell(clean(drain.by.actor, 30)),
         Cell(clean(f"{unknown}; {drain.by.reason}" if unknown else drain.by.reason), "bad" if unknown else ""),
     )

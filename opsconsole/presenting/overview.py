@@ -13,18 +13,20 @@ from scheduler_core.state import HostRecord
 
 REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 24, grow=True, by="reason"))
 LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out ! failing"
+NOBODY = ("", "nobody")
 Line = list[Cell]
 
 
 def figures(view: ClusterView) -> Line:
     """Availability, occupancy, utilisation: a chain, each a part of the one before. Unknown is said."""
     s = sums(view)
+    was = "" if view.leading or view.leader not in NOBODY else "was "  # nobody keeps them true
     used = "?" if s.utilisation is None else f"{s.utilisation:.0f}%"
     line = [
         Cell("Availability "),
-        Cell(_percent(s.in_service, s.gpus), "accent"),
+        Cell(was + _percent(s.in_service, s.gpus), "dim" if was else "accent"),
         Cell(" → Occupancy "),
-        Cell(_percent(s.held, s.in_service), "accent"),
+        Cell(was + _percent(s.held, s.in_service), "dim" if was else "accent"),
         Cell(" → Utilisation "),
         Cell(used, "unknown" if used == "?" else "accent"),
         Cell(f"   {s.held} of {count(s.gpus, 'GPU')} held, {s.free} free"),

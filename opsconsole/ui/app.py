@@ -139,7 +139,16 @@ class OpsConsoleApp(ConsoleViews):
             self._ask(":", "lead ")
         else:
             self.say("looking at every host before leading …")
-            self.supervisor.once("lead", lambda: self.source.lead(words, self._confirm))
+            self.supervisor.once("lead", lambda: self._lead(words))
+
+    async def _lead(self, reason: str) -> None:
+        """What becomes of it is said: here, or as an alert."""
+        said = ""
+        try:
+            await self.source.lead(reason, self._confirm)
+            said = "this console leads now, until it quits"
+        finally:
+            self.say(said)
 
     async def _confirm(self, lines: Sequence[str]) -> bool:
         from opsconsole.ui.screens.text import ConfirmScreen

@@ -13,11 +13,12 @@ from opsconsole.ui.source import ConsoleSource
 from scheduler_core.observations import By
 
 KEPT = 50
+SHOWN_MS = 30_000  # for so long a success stays on the status line
 
 
 @dataclass
 class Result:
-    """One action from this console. It stays until the app ends; `problem` is why it, or a part of it, was refused."""
+    """One action from this console. `problem` is why it, or a part of it, was refused."""
 
     title: str
     wall_ms: int
@@ -25,6 +26,7 @@ class Result:
     problem: str = ""
     text: str = ""
     ended: bool = False
+    news_until: int | None = None  # wall ms; None: until somebody has read it
 
     def cells(self) -> list[Cell]:
         if self.problem:
@@ -41,6 +43,7 @@ class Asking:
 
     source: ConsoleSource
     results: list[Result] = field(default_factory=list)
+    _now_ms: int = 0
 
     async def ask(self, view: ClusterView, plan: Plan, reason: str) -> Result:
         """Returns when journalled or refused; what was done is followed by `look`."""
@@ -68,6 +71,19 @@ class Asking:
             if result.followed is not None and not result.ended:
                 now = progress(view, result.followed)
                 result.text, result.ended = now.text, now.ended
+                if now.ended and not result.problem:
+                    result.news_until = view.wall_ms + SHOWN_MS
+        self._now_ms = view.wall_ms
 
     def newest(self) -> Result | None:
-        return self.results[-1] if self.results else None
+        """The one to be told of on the status line: a success for a while, all else until it is read."""
+        newest = self.results[-1] if self.results else None
+        old = newest is not None and newest.news_until is not None and newest.news_until <= self._now_ms
+        return None if old else newest
+
+    def dismiss(self) -> bool:
+        """Somebody has read it; its end is news again. False where there was nothing to read."""
+        newest = self.newest()
+        if newest is not None:
+            newest.news_until = self._now_ms
+        return newest is not None

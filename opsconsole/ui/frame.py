@@ -143,9 +143,9 @@ def status_cells(app: ConsoleBase) -> list[Cell]:
     if app.note:
         return [Cell(f" {clean(app.note)}")]
     newest = app.asking.newest()
-    cut = app.table.cut() if app.table is not None else ""
-    if newest is not None and (newest.problem or not newest.ended or not cut):
+    if newest is not None:
         return [Cell(" "), *newest.cells()]
+    cut = app.table.cut() if app.table is not None else ""
     return [Cell(f" {clean(cut)}", "dim")] if cut else []
 
 
@@ -154,7 +154,7 @@ def footer_cells(page: str, width: int) -> list[Cell]:
     cells: list[Cell] = [Cell(" ")]
     used = 1
     for name in FOOTER[page].split():
-        key, short = ("1-8", "screens") if name == "screens" else (shown_key(BY_NAME[name].keys[0]), _short(name))
+        key, short = ("1-7", "screens") if name == "screens" else (shown_key(BY_NAME[name].keys[0]), _short(name))
         used += len(key) + len(short) + 3
         if used > width:
             break

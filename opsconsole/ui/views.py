@@ -36,10 +36,12 @@ class ConsoleViews(ConsoleBase):
             self.go(self.past.pop(), remember=False)
 
     def _do_back(self, words: str) -> None:
-        """The nearest thing first: what was said, the filter, the marks, zoom, the page."""
+        """The nearest thing first: what was said, what was done, the filter, the marks, zoom, the page."""
         table = self.table
         if self.note:
             self.say("")
+        elif self.asking.dismiss():
+            self.draw_lines()
         elif table is not None and table.rowset.filter.text:
             table.apply(Filter())
         elif table is not None and table.rowset.marks:
@@ -157,15 +159,6 @@ class ConsoleViews(ConsoleBase):
         self.source.poll_now()
         self.say("asked for fresh readings")
         self.redraw()
-
-    def _do_whatif(self, words: str) -> None:
-        self.say("what-if is not in this version: opsconsole plan previews a snapshot")
-
-    def _do_whatif_from(self, words: str) -> None:
-        self._do_whatif(words)
-
-    def _do_log(self, words: str) -> None:
-        self.say("the log screen is not in this version: opsconsole events -f shows what happens")
 
     # -- the line --------------------------------------------------------------------------------------------------
 

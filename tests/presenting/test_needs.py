@@ -9,7 +9,7 @@ import pytest
 from opsconsole.presenting.explaining import explain_anything
 from opsconsole.presenting.hosts import hosts_table
 from opsconsole.presenting.needs import Need, needs, needs_table
-from opsconsole.presenting.overview import host_map
+from opsconsole.presenting.overview import figures, host_map
 from opsconsole.presenting.view import InventoryChange, PendingInventory
 from opsconsole.ui.subjects import explained, subjects
 from opsconsole.ui.widgets.table import Table
@@ -60,6 +60,7 @@ def test_without_a_leader_that_is_the_first(source: FakeSource) -> None:
     first, second = needs(source.view())[:2]
     assert first.why.startswith("NO LEADER: nothing starts") and "opsconsole serve" in first.todo
     assert second.key == "alarm:store"
+    assert "Availability was " in "".join(cell.text for cell in figures(source.view())), "nobody keeps it true"
     assert explained(source.view(), "leader:").parts[1] == f"What to do: {first.todo}."
 
 

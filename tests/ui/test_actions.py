@@ -218,6 +218,24 @@ async def test_a_reason_is_needed_and_a_refusal_stays_on_the_screen() -> None:
         assert "did not answer" in status(app), "it stays"
 
 
+async def test_a_success_is_news_for_a_while_and_esc_reads_it() -> None:
+    source = busy_world()
+    async with console(source) as (app, pilot):
+        for host in ("gpu003", "gpu004"):
+            await filled_plan(app, pilot, "2", host, "C")
+            await commit(pilot)
+            app.redraw()
+            assert f"✓ cordon {host}: done" in status(app)
+            if host == "gpu003":
+                await pilot.press("escape")
+                assert "✓" not in status(app) and app.page == "hosts", "what was said first, the page later"
+        source.cluster.now += 31_000
+        app.redraw()
+        assert "✓" not in status(app)
+        await command(pilot, "results")
+        assert "cordon gpu003: done" in seen(app)
+
+
 async def test_a_key_that_repeats_does_not_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opsconsole.ui.screens.plan.READ_S", 60.0)
     source = busy_world()
@@ -307,6 +325,17 @@ async def test_commands_name_their_targets() -> None:
         assert "did you mean drain" in status(app)
         await command(pilot, "submit --gpus 1")
         assert "submit is a command of the shell: opsconsole submit" in status(app)
+
+
+async def test_who_leads_is_said_once_it_is_true() -> None:
+    source = busy_world()
+    async with console(source) as (app, pilot):
+        await command(pilot, "lead night shift")
+        await pilot.pause()
+        assert "looking at every host" in status(app)
+        await pilot.press("tab", "enter")
+        await pilot.pause()
+        assert source.leader == "this console" and "this console leads now" in status(app)
 
 
 async def test_leading_asks_first_and_enter_says_no() -> None:

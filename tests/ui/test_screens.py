@@ -111,12 +111,18 @@ async def test_filters_show_their_errors_as_they_are_typed() -> None:
         assert app.table is not None and len(app.table.rowset.rows) == 6
 
 
-async def test_pages_that_are_not_there_yet_say_so_in_one_line() -> None:
+async def test_no_key_leads_to_a_page_that_is_not_there() -> None:
     async with console(busy_world(), (80, 24)) as (app, pilot):
-        for key in ("6", "8", "W"):
-            await pilot.press(key)
-            assert "not in this version" in status(app)
-        assert app.page == "overview"
+        await pilot.press("6", "8", "W")
+        assert app.page == "overview" and "write window open" in status(app)
+        await pilot.press("question_mark")
+        assert "not in this version" not in seen(app)
+
+
+async def test_ctrl_c_says_how_to_quit() -> None:
+    async with console(busy_world(), (80, 24)) as (app, pilot):
+        await pilot.press("ctrl+c")
+        assert app.is_running and "Ctrl-Q quits" in status(app)
 
 
 async def test_moving_between_pages() -> None:
