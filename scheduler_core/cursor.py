@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.ids import ROOT, BudgetId, WorkloadId
@@ -86,11 +86,3 @@ class TreeCursor:
             if kids:
                 return
             child = parent
-
-
-def in_order(state: ClusterState, cursor: TreeCursor) -> Iterator[WorkloadId]:
-    """Every waiting workload at unchanging standings: the queue as people see it."""
-    while (leaf := cursor.best()) is not None:
-        while (found := cursor.leaf(leaf).next(())) is not None:
-            yield found[0]
-        cursor.exhaust(leaf)

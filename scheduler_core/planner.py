@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduler_core.agenda import agenda
-from scheduler_core.cursor import LeafCursor, TreeCursor, in_order
+from scheduler_core.cursor import LeafCursor, TreeCursor
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.fairshare import Standings, Takers, commitment
 from scheduler_core.gangs import kept_gangs
 from scheduler_core.grounds import preemption_reason, standings_of
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
-from scheduler_core.index import LeafQueue, leaf_key
+from scheduler_core.index import leaf_key
 from scheduler_core.placement import Room
 from scheduler_core.preemption import NoPlan, Plan, Search, headroom
 from scheduler_core.prospects import Prospects
 from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.victims import Pool, Victim
-from scheduler_core.workload import WorkloadPhase
 
 UNLIMITED = 1 << 60
 
@@ -45,31 +44,6 @@ def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED, settled: S
     plan.take_allocated()
     plan.take_unallocated()
     return plan.result()
-
-
-def queue_order(state: ClusterState, also: Collection[WorkloadId] = ()) -> list[WorkloadId]:
-    """All waiting and held workloads in rule 6's order, before any commitment of a pass.
-
-    `also`: workloads that run, placed as if they waited.
-    """
-    state.index.expire(state.now)
-    allocated, unallocated = _with_held(state, also)
-    by_need = TreeCursor(state, allocated, Standings(state).ranked)
-    by_use = TreeCursor(state, unallocated, Takers(state).ranked)
-    return [*in_order(state, by_need), *in_order(state, by_use)]
-
-
-def _with_held(
-    state: ClusterState, also: Collection[WorkloadId]
-) -> tuple[dict[BudgetId, LeafQueue], dict[BudgetId, LeafQueue]]:
-    """Queues for people: the held ones stand where they would stand if released."""
-    allocated: dict[BudgetId, LeafQueue] = {}
-    unallocated: dict[BudgetId, LeafQueue] = {}
-    for wid, record in state.workloads.items():
-        if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD) or wid in also:
-            queues = allocated if record.workload.allocated else unallocated
-            queues.setdefault(record.workload.budget, LeafQueue()).add(record.workload)
-    return allocated, unallocated
 
 
 @dataclass

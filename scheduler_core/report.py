@@ -10,7 +10,8 @@ from scheduler_core.explain import Explainer
 from scheduler_core.fairshare import Standings, depth_first
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.lifecycle import apply
-from scheduler_core.planner import plan_pass, queue_order
+from scheduler_core.planner import plan_pass
+from scheduler_core.queueing import queue_order
 from scheduler_core.state import ClusterState, Run
 
 

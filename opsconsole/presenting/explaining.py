@@ -17,7 +17,7 @@ from scheduler_core.explain import Explainer, HoldKind
 from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
-from scheduler_core.planner import queue_order
+from scheduler_core.queueing import queue_order
 from scheduler_core.state import Attempt, HostRecord, Run, WorkloadRecord
 from scheduler_core.workload import WorkloadPhase
 

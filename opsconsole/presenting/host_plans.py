@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line, few, refusals
+from opsconsole.presenting.plans import NOTHING, PLAIN_COLUMNS, Plan, broken_line, command_line, few, refusals
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
@@ -24,13 +24,13 @@ from scheduler_core.observations import (
     Observation,
     UndrainRequested,
 )
-from scheduler_core.planner import queue_order
+from scheduler_core.queueing import queue_order
 
 Mode = Literal["contract", "finish", "now"]
 DRAIN_COLUMNS = (
-    Column("HOST", 9, most=16),
-    Column("RUN", 13, most=28),
-    Column("BUDGET", 10, from_width=100, most=20),
+    Column("HOST", 9, most=12),
+    Column("RUN", 13, most=20),
+    Column("BUDGET", 10, from_width=100, most=13),
     Column("RAN / MIN", 15, right=True),
     Column("RELEASED", 8, right=True),
     Column("THEN", 19, grow=True),
@@ -55,7 +55,7 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
             f"Drain plan: {count(len(names), 'host')}",
             DRAIN_COLUMNS,
             tuple(_drain_row(view, row, places) for row in drain.rows),
-            "no runs there: empty at once",
+            "no runs there: empty at once" if names else NOTHING,
         ),
         broken_line(drain.guarantees_broken)
         + _last_line(view, names)
@@ -249,7 +249,7 @@ def _host_plan(
     return Plan(
         event.value,
         tuple(names),
-        TableView(f"{event.value.capitalize()}: {count(len(names), 'host')}", PLAIN_COLUMNS, tuple(rows)),
+        TableView(f"{event.value.capitalize()}: {count(len(names), 'host')}", PLAIN_COLUMNS, tuple(rows), NOTHING),
         (),
         command_line(event.value, names) if names else "",
         tuple((n, state.hosts[n].state, state.hosts[n].by) for n in known),

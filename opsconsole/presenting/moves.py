@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.planner import queue_order
+from scheduler_core.queueing import queue_order
 from scheduler_core.units import MINUTE
 
 EVERY_MS = MINUTE

@@ -10,7 +10,7 @@ from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.explain import Explainer, Hold, HoldKind
 from scheduler_core.ids import WorkloadId
-from scheduler_core.planner import queue_order
+from scheduler_core.queueing import queue_order
 from scheduler_core.state import WorkloadRecord
 
 POSITION = Column("POS", 4, right=True, by="position")

@@ -13,8 +13,8 @@ from scheduler_core.explain import Explainer, HoldKind
 from scheduler_core.fairshare import Standings, depth_first
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.observations import MemberReleased
-from scheduler_core.planner import queue_order
 from scheduler_core.policy import Policy
+from scheduler_core.queueing import queue_order
 from scheduler_core.state import ClusterState
 from scheduler_core.units import DAY, GPU, GPU_HOUR, HOUR, MINUTE, WEIGHT
 from scheduler_core.usage import Ledgers
