@@ -13,6 +13,7 @@ from opsconsole.presenting.rows import Column, TableView
 from opsconsole.presenting.text import clean, count
 from scheduler_core.observations import By, Observation
 
+NOTHING = "nothing would change"  # of a plan without a row
 PLAIN_COLUMNS = (Column("WHAT", 14, most=30), Column("NOW", 14, most=40), Column("THEN", 26, grow=True))
 
 

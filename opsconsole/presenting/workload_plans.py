@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.plans import PLAIN_COLUMNS, Plan, broken_line, command_line, refusals
+from opsconsole.presenting.plans import NOTHING, PLAIN_COLUMNS, Plan, broken_line, command_line, refusals
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours
@@ -106,7 +106,7 @@ def _workload_plan(
     return Plan(
         action,
         tuple(found),
-        TableView(f"{action.capitalize()}: {count(len(found), 'workload')}", PLAIN_COLUMNS, tuple(rows)),
+        TableView(f"{action.capitalize()}: {count(len(found), 'workload')}", PLAIN_COLUMNS, tuple(rows), NOTHING),
         broken_line(broken),
         command_line(action, found, *more) if found else "",
         tuple((w, state.workloads[w].phase, state.workloads[w].run) for w in found),

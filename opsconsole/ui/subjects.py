@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.needs import Need, needs
 from opsconsole.presenting.sentences import subject_of
 from opsconsole.presenting.view import ClusterView
@@ -22,8 +23,16 @@ def subjects(table: Table | None, about: str, view: ClusterView) -> list[str]:
 
 
 def named(words: Iterable[str], about: str, view: ClusterView) -> list[str]:
-    """Each once, in order. What is unknown stays: the plan says that there is no such thing."""
-    return list(dict.fromkeys(words))
+    """Each once, in order; workloads by their names too. What is unknown stays: the plan says that there is none."""
+    return list(dict.fromkeys(workload_of(view, word) if about == "workload" else word for word in words))
+
+
+def workload_of(view: ClusterView, word: str) -> str:
+    """Its id, where it is an id, a run's, or the name that one live workload has; else the word."""
+    try:
+        return find_workload(view.state, word)
+    except ValueError:
+        return word
 
 
 def _of_row(key: str, about: str, view: ClusterView) -> Sequence[str]:
@@ -64,7 +73,7 @@ def explained(view: ClusterView, key: str, alerts: Mapping[str, str] | None = No
     if need is not None and not need.about:
         return Text(f"Needs a person: {need.what}", need.sentences())
     name = explained_name(view, key)
-    lines = explain_anything(view, name)
+    lines = explain_anything(view, name) or explain_anything(view, workload_of(view, name))
     if lines is None:
         return Text(f"Explain {name or key}", [unknown_name(view, name or key)])
     host = view.state.hosts.get(name)  # type: ignore[call-overload]

@@ -321,6 +321,12 @@ async def test_commands_name_their_targets() -> None:
         await command(pilot, "drain gpu999")
         assert "no host" in seen(app)
         await pilot.press("escape")
+        await command(pilot, "cancel eval-mmlu")
+        assert isinstance(app.screen, PlanScreen) and app.screen.plan.targets == ("w5",), "by its name"
+        await pilot.press("escape")
+        await command(pilot, "explain eval-mmlu")
+        assert "past its min runtime" in seen(app)
+        await pilot.press("escape")
         await command(pilot, "drian gpu002")
         assert "did you mean drain" in status(app)
         await command(pilot, "submit --gpus 1")
