@@ -322,7 +322,7 @@ async def test_commands_name_their_targets() -> None:
         assert "no host" in seen(app)
         await pilot.press("escape")
         await command(pilot, "cancel eval-mmlu")
-        assert isinstance(app.screen, PlanScreen) and app.screen.plan.targets == ("w5",), "by its name"
+        assert isinstance(app.screen, PlanScreen) and [*app.screen.plan.targets] == ["w5"], "by its name"
         await pilot.press("escape")
         await command(pilot, "explain eval-mmlu")
         assert "past its min runtime" in seen(app)
