@@ -8,12 +8,13 @@ import time
 
 import pytest
 from rich.cells import cell_len
+from textual.widgets import Button
 
 from opsconsole.ui.base import ConsoleBase
 from opsconsole.ui.palette import Palette
 from scheduler_core.units import HOUR
 from tests.core.clusters import Cluster
-from tests.ui.driving import console, seen, settled
+from tests.ui.driving import console, filled_plan, seen, settled
 from tests.ui.worlds import FakeSource, busy_world, long_queue
 
 
@@ -133,6 +134,24 @@ async def test_the_palette_on_a_terminal_without_room_for_its_list() -> None:
         await pilot.resize_terminal(80, 24)
         await pilot.press("pagedown")
         assert isinstance(app.screen, Palette) and app.failure is None
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("button", ["#back", "#commit"])
+async def test_a_dialog_ends_once_and_takes_nothing_else_along(button: str) -> None:
+    """As keys in a burst do: the second press is looked at when the dialog has gone, or the palette covers it."""
+    source = busy_world()
+    async with console(source, (120, 40)) as (app, pilot):
+        pressed = (await filled_plan(app, pilot, "2", "gpu003", "C")).query_one(button, Button)
+        pressed.press()
+        pressed.press()
+        await pilot.pause()
+        assert len(app.screen_stack) == 1 and len(source.asked) == (button == "#commit")
+        pressed = (await filled_plan(app, pilot, "2", "gpu004", "C")).query_one(button, Button)
+        app.action_command_palette()
+        pressed.press()
+        await pilot.pause()
+        assert isinstance(app.screen, Palette) and len(app.screen_stack) == 3
 
 
 async def test_names_of_any_kind_keep_every_line_as_wide_as_the_screen() -> None:

@@ -219,7 +219,7 @@ class PlanScreen(LiveScreen[None]):
     def commit(self) -> None:
         """With the world as it is now, not as it was drawn."""
         view = self.console.fresh_picture()
-        if view is None:
+        if view is None or not self.is_active:
             return
         self.plan = self._make(view)
         self.problem = self._why_not(view)

@@ -12,7 +12,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from opsconsole.presenting.rows import TableView
@@ -111,7 +110,7 @@ class TextScreen(LiveScreen[None]):
         self.dismiss()
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(LiveScreen[bool]):
     """A question whose fresh Enter says no."""
 
     CSS_PATH = "text.tcss"
