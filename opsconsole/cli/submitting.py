@@ -90,6 +90,8 @@ def build(args: argparse.Namespace, view: ClusterView) -> Workload:
     )
     wid = WorkloadId(_new_id(args.name))
     workload = build_workload(_fields(args), site, wid, view.state.now, complain, needs, launch)
+    if not args.argv[0]:
+        problems.append(Problem("submit", 0, "CMD", "names no program", "write it behind --"))
     if problems or workload is None:
         raise ConfigError(problems)
     return workload
@@ -114,8 +116,9 @@ def _fields(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _new_id(name: str | None) -> str:
-    stem = "".join(c for c in (name or "w").lower() if c.isalnum() or c in "-_")[:40] or "w"
-    return f"{stem}-{secrets.token_hex(3)}"
+    """Readable, and never like an option."""
+    stem = "".join(c for c in (name or "").lower() if c.isalnum() or c in "-_").lstrip("-_")[:40]
+    return f"{stem or 'w'}-{secrets.token_hex(3)}"
 
 
 def _pairs(
@@ -150,7 +153,10 @@ def _checkpoint(text: str | None, complain: Complain) -> tuple[str | None, tuple
             complain("checkpoint", f"{text!r} is no signal that a process can take", suggestion(text, SIGNALS))
         return text, ()
     try:
-        return None, tuple(shlex.split(text))
+        words = tuple(shlex.split(text))
     except ValueError:
         complain("checkpoint", f"the quotes of {text!r} do not close", "check them")
         return None, ()
+    if not words or not words[0]:
+        complain("checkpoint", "names no program", "write a command or a signal, or leave it out")
+    return None, words

@@ -50,3 +50,13 @@ def test_all_that_is_wrong_is_said_at_once(cluster: Told) -> None:
     said = cluster.run("submit", "--budget", "aa", "--gpus", "x", "--hosts", "y", "--need", "z", "--", "t", status=2)
     assert len(said.splitlines()) == 4
     assert all(line.startswith("submit: --") for line in said.splitlines())
+
+
+def test_no_program_is_refused_before_a_host_has_to(cluster: Told) -> None:
+    said = cluster.run(*SUBMIT, "--checkpoint", "", "--dry-run", "--", "", status=2)
+    assert "submit: CMD: names no program" in said and "submit: --checkpoint: names no program" in said
+
+
+def test_an_id_is_never_like_an_option(cluster: Told) -> None:
+    found = json.loads(cluster.run(*SUBMIT, "--name=--evil", "--dry-run", "--json", *COMMAND))
+    assert found["id"].startswith("evil-")
