@@ -28,8 +28,8 @@ from scheduler_core.queueing import queue_order
 
 Mode = Literal["contract", "finish", "now"]
 DRAIN_COLUMNS = (
-    Column("HOST", 9, most=12),
-    Column("RUN", 13, most=20),
+    Column("HOST", 9, most=10),
+    Column("RUN", 13, most=15),
     Column("BUDGET", 10, from_width=100, most=13),
     Column("RAN / MIN", 15, right=True),
     Column("RELEASED", 8, right=True),
