@@ -169,7 +169,7 @@ class PlanScreen(LiveScreen[None]):
         ]
         does += [[Cell(f"✖ {line}", "bad")] for line in _first(self.plan.refused)]
         does += [[Cell(f"$ {self.plan.command}", "dim")]] * bool(self.plan.command)
-        if self.action.choices:
+        if self.action.choices and self.plan.possible:
             does.append(self._modes())
         title = f"{self.plan.table.title}, computed {clock(self.computed_ms)}, nothing sent yet"
         entitle(self.query_one(".dialog"), Content(title).markup)
