@@ -151,7 +151,12 @@ async def test_a_dialog_ends_once_and_takes_nothing_else_along(button: str) -> N
         app.action_command_palette()
         pressed.press()
         await pilot.pause()
-        assert isinstance(app.screen, Palette) and len(app.screen_stack) == 3
+        palette = app.screen
+        assert isinstance(palette, Palette) and len(app.screen_stack) == 3
+        palette.dismiss()
+        palette.dismiss()
+        await pilot.pause()
+        assert len(app.screen_stack) == 2
 
 
 async def test_names_of_any_kind_keep_every_line_as_wide_as_the_screen() -> None:
