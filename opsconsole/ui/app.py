@@ -58,6 +58,12 @@ class OpsConsoleApp(ConsoleViews):
     def action_focus_previous(self) -> None:
         self._next_pane(-1) if len(self.screen_stack) == 1 else super().action_focus_previous()
 
+    def action_command_palette(self) -> None:
+        from opsconsole.ui.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     async def action_quit(self) -> None:
         self.exit(0)
 

@@ -123,14 +123,11 @@ class ConsoleBase(App[int]):
     async def _done_at_once(self, event: events.Key) -> bool:
         if isinstance(self.focused, Input):
             return False
-        taken = isinstance(self.screen, LiveScreen) and self.screen.takes(event)
-        return taken or await self._check_bindings(event.key)
-
-    def action_command_palette(self) -> None:
-        from opsconsole.ui.palette import Palette
-
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        if isinstance(screen := self.screen, LiveScreen):
+            if screen.takes(event):
+                return True
+            await screen.stands()
+        return await self._check_bindings(event.key)
 
     @property
     def failure(self) -> Exception | None:

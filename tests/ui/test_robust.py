@@ -8,6 +8,7 @@ import time
 
 import pytest
 from rich.cells import cell_len
+from textual import events
 from textual.widgets import Button
 
 from opsconsole.ui.base import ConsoleBase
@@ -157,6 +158,18 @@ async def test_a_dialog_ends_once_and_takes_nothing_else_along(button: str) -> N
         palette.dismiss()
         await pilot.pause()
         assert len(app.screen_stack) == 2
+
+
+@pytest.mark.parametrize("opens", ["x", "question_mark", "C", "D"])
+@pytest.mark.parametrize("key", ["escape", "j", "pagedown", "f2", "enter"])
+async def test_a_key_right_behind_the_one_that_opens_a_dialog(opens: str, key: str) -> None:
+    """It finds the dialog made: both are in the app's queue before either is looked at."""
+    async with console(busy_world(), (120, 40)) as (app, pilot):
+        await pilot.press("2")
+        for name in (opens, key):
+            app.post_message(events.Key(name, name if len(name) == 1 else None))
+        await pilot.pause(0.1)
+        assert app.is_running and len(app.screen_stack) == (1 if key in ("escape", "enter") else 2)
 
 
 async def test_names_of_any_kind_keep_every_line_as_wide_as_the_screen() -> None:
