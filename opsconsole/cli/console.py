@@ -33,7 +33,7 @@ def run_demo(args: argparse.Namespace) -> int:
 
 
 def _need_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # it draws on the last
         raise UsageError("the console needs a terminal", advice="for scripts: opsconsole queue --json, events -f, …")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -58,3 +60,14 @@ def test_near_words() -> None:
 def test_closed_streams_are_no_defect(cluster: Told) -> None:
     line = f"{OPSCONSOLE[0]} -m opsconsole queue >&- 2>&-"
     assert subprocess.run(["sh", "-c", line], env=cluster.environment()).returncode == 0
+
+
+def test_a_console_whose_screen_goes_elsewhere_is_refused(cluster: Told) -> None:
+    """It draws on the standard error."""
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [*OPSCONSOLE], env=cluster.environment(), stdin=follower, stdout=follower, stderr=subprocess.PIPE, text=True
+    )
+    os.close(leader)
+    os.close(follower)
+    assert done.returncode == 2 and done.stderr.startswith("opsconsole: the console needs a terminal\n")
