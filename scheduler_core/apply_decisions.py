@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from scheduler_core.apply_hosts import lost
 from scheduler_core.apply_requests import begin_drain, drop_broken_claims, end_drain
 from scheduler_core.breaker import GPUS_PER_MS, HOSTS_PER_MS
@@ -120,7 +122,8 @@ def pass_done(state: ClusterState, decision: PassDone) -> None:
     state.last_pass_at = state.now
     if decision.read_standings:
         state.standings_read_at = state.now
-    leaving = [run for run in (state.runs[r] for r in state.index.stopping) if run.stop_at == state.now]
+    stops = (state.runs[run_id] for run_id in reversed(state.index.stopping))  # the newest first
+    leaving = takewhile(lambda run: run.stop_at == state.now, stops)
     # What victims free beyond the need is for the next in order, in another pass; all else was reckoned with.
     hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members}
     state.dirty = bool(hosts)

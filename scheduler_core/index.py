@@ -32,8 +32,16 @@ class LeafQueue:
 
     by_signature: dict[Signature, list[LeafKey]] = field(default_factory=dict)
 
-    def add(self, workload: Workload) -> None:
-        insort(self.by_signature.setdefault(signature(workload), []), leaf_key(workload))
+    def add(self, workload: Workload) -> tuple[LeafKey, Signature]:
+        """Its place, and what it is looked for by."""
+        key, kind = leaf_key(workload), signature(workload)
+        if (keys := self.by_signature.get(kind)) is None:
+            self.by_signature[kind] = [key]
+        elif keys[-1] < key:
+            keys.append(key)
+        else:
+            insort(keys, key)
+        return key, kind
 
     def remove(self, workload: Workload) -> None:
         keys = self.by_signature[signature(workload)]
@@ -95,10 +103,13 @@ class Index:
 
     def enqueue(self, workload: Workload) -> None:
         """It waits."""
-        queues = self.queues if workload.allocated else self.unallocated_queues
-        queues.setdefault(workload.budget, LeafQueue()).add(workload)
-        if not self.settled.covers(workload.budget, leaf_key(workload), signature(workload), workload.allocated):
-            self.news.leaves[workload.budget] = None
+        allocated, leaf = workload.allocated, workload.budget
+        queues = self.queues if allocated else self.unallocated_queues
+        if (queue := queues.get(leaf)) is None:
+            queue = queues[leaf] = LeafQueue()
+        key, kind = queue.add(workload)
+        if not self.settled.covers(leaf, key, kind, allocated):
+            self.news.leaves[leaf] = None
 
     def dequeue(self, workload: Workload) -> None:
         """It waits no longer."""
