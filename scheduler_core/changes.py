@@ -282,9 +282,8 @@ def rebuild(state: ClusterState) -> None:
     for run in state.runs.values():
         _index_run(state, run)
     waiting = WorkloadPhase.WAITING
+    state.index.fill(r.workload for r in state.workloads.values() if r.phase is waiting)
     for record in state.workloads.values():
-        if record.phase is waiting:
-            state.index.enqueue(record.workload)
         if record.claim:
             _count_claim(state, record, +1)
 

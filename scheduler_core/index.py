@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -100,6 +101,17 @@ class Index:
     def wake_at(self, at: int, kind: str, name: str) -> None:
         """Look again at this instant (module timers)."""
         heappush(self.timers, (at, kind, name))
+
+    def fill(self, waiting: Iterable[Workload]) -> None:
+        """All that wait, into empty queues."""
+        for workload in waiting:
+            queues = self.queues if workload.allocated else self.unallocated_queues
+            if (queue := queues.get(workload.budget)) is None:
+                queue = queues[workload.budget] = LeafQueue()
+            queue.by_signature.setdefault(signature(workload), []).append(leaf_key(workload))
+        for queue in (*self.queues.values(), *self.unallocated_queues.values()):
+            for keys in queue.by_signature.values():
+                keys.sort()
 
     def enqueue(self, workload: Workload) -> None:
         """It waits."""
