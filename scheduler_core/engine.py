@@ -63,7 +63,8 @@ class Engine:
         due(self.state)  # what it would decide stands in the journal
         for decision in decisions:
             apply(self.state, decision)
-        self.state.index.settled = Settled()  # which passes looked at what is not written down
+        if not self.state.index.settled.fresh:
+            self.state.index.settled = Settled()  # which passes looked at what is not written down
 
     def _observe(self, now: int, observations: Sequence[Observation]) -> None:
         """What a tick without observations and decisions does must not matter: it is not journalled."""
