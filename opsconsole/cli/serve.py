@@ -11,8 +11,8 @@ from opsconsole.cli.prompting import INTERRUPTED, NotConfirmed, ask_meanwhile, n
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.telling import Teller, tell
 from opsconsole.cli.wiring import Place, view_of
-from opsconsole.errors import OpsConsoleError
-from opsconsole.leader import LeadPlan
+from opsconsole.errors import OpsConsoleError, StoreUnavailable
+from opsconsole.leader import Confirm, LeadPlan
 from opsconsole.runtime import Runtime
 
 STANDBY_S = 1.0
@@ -73,10 +73,26 @@ async def _lead(args: argparse.Namespace, place: Place, teller: Teller) -> None:
         return not args.dry_run
 
     try:
-        await runtime.lead("serve", confirm)
+        await _take(runtime, confirm, args.standby and not args.dry_run)
     except OpsConsoleError:
         if not (args.dry_run and shown):
             raise
+
+
+async def _take(runtime: Runtime, confirm: Confirm, patient: bool) -> None:
+    """Leads. A former leader that froze inside a write holds the store: who is `patient` tries until it lets go."""
+    said = False
+    while True:
+        epoch = runtime.store.lease().epoch
+        try:
+            return await runtime.lead("serve", confirm)
+        except StoreUnavailable as error:
+            if not patient or runtime.store.lease().epoch != epoch:
+                raise
+            if not said:
+                tell(f"cannot take over yet: {error.args[0]}")
+            said = True
+        await asyncio.sleep(STANDBY_S)
 
 
 async def _stand_by(runtime: Runtime) -> bool:

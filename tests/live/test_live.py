@@ -4,9 +4,11 @@ never happen."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -144,7 +146,7 @@ async def test_a_frozen_leader_cannot_act_when_it_wakes() -> None:
         frozen = live.serve()
         try:
             await asyncio.to_thread(live.until, lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
-            frozen.send_signal(signal.SIGSTOP)
+            await asyncio.to_thread(_freeze, frozen, live.cluster.root / "console" / "main.db")
             await asyncio.sleep(6.5)
             async with leading(live) as runtime:
                 frozen.send_signal(signal.SIGCONT)
@@ -153,6 +155,35 @@ async def test_a_frozen_leader_cannot_act_when_it_wakes() -> None:
                 await until(lambda: _started(runtime, "after"), "the new leader to act")
         finally:
             frozen.kill()
+
+
+def _freeze(leader: subprocess.Popen[str], store: Path) -> None:
+    """Not inside a write: it would hold the store as long as it is frozen, and nobody could take over."""
+    while True:
+        leader.send_signal(signal.SIGSTOP)
+        db = sqlite3.connect(store, timeout=0, isolation_level=None)
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(db):
+            db.execute("BEGIN IMMEDIATE")
+            return
+        leader.send_signal(signal.SIGCONT)
+
+
+async def test_a_standby_waits_for_a_store_that_a_frozen_writer_holds() -> None:
+    async with live_cluster(1) as live:
+        first, log = live.serve(), live.inventory.with_name("serve.log")
+        await asyncio.to_thread(live.until, lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
+        first.kill()
+        first.wait()
+        holds = sqlite3.connect(live.cluster.root / "console" / "main.db", isolation_level=None)
+        holds.execute("BEGIN IMMEDIATE")
+        second = live.serve("--standby")
+        try:
+            await asyncio.to_thread(live.until, lambda: "cannot take over yet" in log.read_text(), "it to wait")
+            holds.execute("ROLLBACK")
+            await asyncio.to_thread(live.until, lambda: "epoch 2" in log.read_text(), "it to lead")
+        finally:
+            holds.close()
+            second.kill()
 
 
 async def test_one_leads_and_the_other_follows_and_shows_the_same() -> None:
