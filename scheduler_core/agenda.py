@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scheduler_core.fairshare import Standings, stands_better
-from scheduler_core.ids import BudgetId, HostName, RunId
+from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
 from scheduler_core.policy import Policy
 from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.shapes import matches
@@ -44,7 +44,7 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, preemptable_gpus: 
     _revived(state, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
-    turned |= {leaf: None for leaf in settled.blast if _patience_over(state, settled.blocked.get(leaf))}
+    turned |= {leaf: None for leaf in settled.blast if _lets_past(state, settled.blocked.get(leaf))}
     for leaf in _let_go(state, settled, preemptable_gpus):
         turned[leaf] = None
         revived |= {kind: None for kind in index.queues[leaf].by_signature if settled.dead.pop(kind, 0) is None}
@@ -61,9 +61,13 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, preemptable_gpus: 
     return Agenda(heads, turned, rest, revived, hosts, reads)
 
 
-def _patience_over(state: ClusterState, blocked: Blocked | None) -> bool:
-    """Rule 18: has `max_blast` alone blocked it for long enough?"""
-    since = state.blast_blocked.get(blocked.head[2]) if blocked is not None and blocked.head is not None else None
+def _lets_past(state: ClusterState, blocked: Blocked | None) -> bool:
+    return blocked is not None and blocked.head is not None and patience_over(state, blocked.head[2])
+
+
+def patience_over(state: ClusterState, wid: WorkloadId) -> bool:
+    """Rule 18: `max_blast` binds no longer once it alone has blocked the workload for `blast_patience`."""
+    since = state.blast_blocked.get(wid)
     return since is not None and state.now - since >= state.policy.blast_patience_ms
 
 

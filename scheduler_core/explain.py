@@ -17,10 +17,9 @@ from scheduler_core.preemption import headroom
 from scheduler_core.settled import Signature
 from scheduler_core.shapes import Misfit, Shape, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
+from scheduler_core.units import count, few
 from scheduler_core.victims import weaker_leaves
 from scheduler_core.workload import Workload, WorkloadPhase
-
-NAMED = 3  # budgets of a reason
 
 
 class HoldKind(StrEnum):
@@ -128,7 +127,9 @@ class Explainer:
         """Behind a leaf's blocked head only free GPUs are left, or those of unallocated runs."""
         first, path = head.workload, self.state.budgets.paths[head.workload.budget]
         label = first.name or first.id
-        return Hold(HoldKind.BETTER_CLAIMS, f"behind {label}, which is first in {path} and needs {_gpus(first.gpus)}")
+        return Hold(
+            HoldKind.BETTER_CLAIMS, f"behind {label}, which is first in {path} and needs {count(first.gpus, 'GPU')}"
+        )
 
     def _protected(self, w: Workload) -> Hold | None:
         """Would it fit once the runs that it may preempt by right are past their min runtime? From when on?"""
@@ -211,8 +212,7 @@ class Explainer:
         return False
 
     def _names(self, which: Callable[[HostRecord], object]) -> str:
-        names = sorted(r.host.name for r in self.state.hosts.values() if which(r))
-        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return few(sorted(r.host.name for r in self.state.hosts.values() if which(r)))
 
     def _no_claim(self, w: Workload) -> Hold:
         """Nothing lets it take what others hold: who they are, how both stand, and when their limits end them."""
@@ -250,17 +250,12 @@ class Explainer:
                 path = self.state.budgets.paths[run.budget]
                 held[path] = held.get(path, 0) + run.gpus
         most = sorted(held.items(), key=lambda item: (-item[1], item[0]))
-        more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
-        return ", ".join(f"{path} {_gpus(gpus)}" for path, gpus in most[:NAMED]) + more
+        return few([f"{path} {count(gpus, 'GPU')}" for path, gpus in most])
 
     def _limit_end(self, run: Run) -> int | None:
         limit_ms = self.state.workloads[run.workload].workload.time_limit_ms
         begun = self.state.now if run.started_at is None else run.started_at
         return None if limit_ms is None else max(self.state.now, begun + limit_ms)
-
-
-def _gpus(number: int) -> str:
-    return f"{number} GPU{'' if number == 1 else 's'}"
 
 
 def _empty(record: HostRecord) -> int:

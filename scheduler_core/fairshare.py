@@ -51,9 +51,7 @@ class Standings:
     def charged(self, budget: BudgetId) -> int:
         """Usage and commitments together."""
         if (known := self._charged.get(budget)) is None:
-            step = self.state.ledgers.allocated.get(budget)
-            used = 0 if step is None else step.within(self.now, self.lookback)
-            known = self._charged[budget] = used + self.committed(budget)
+            known = self._charged[budget] = self.usage(budget) + self.committed(budget)
         return known
 
     def commit(self, chain: Iterable[BudgetId], amount: int) -> None:

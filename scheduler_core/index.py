@@ -105,23 +105,23 @@ class Index:
     def fill(self, waiting: Iterable[Workload]) -> None:
         """All that wait, into empty queues."""
         for workload in waiting:
-            queues = self.queues if workload.allocated else self.unallocated_queues
-            if (queue := queues.get(workload.budget)) is None:
-                queue = queues[workload.budget] = LeafQueue()
-            queue.by_signature.setdefault(signature(workload), []).append(leaf_key(workload))
+            self._queue(workload).by_signature.setdefault(signature(workload), []).append(leaf_key(workload))
         for queue in (*self.queues.values(), *self.unallocated_queues.values()):
             for keys in queue.by_signature.values():
                 keys.sort()
 
     def enqueue(self, workload: Workload) -> None:
         """It waits."""
-        allocated, leaf = workload.allocated, workload.budget
-        queues = self.queues if allocated else self.unallocated_queues
-        if (queue := queues.get(leaf)) is None:
-            queue = queues[leaf] = LeafQueue()
-        key, kind = queue.add(workload)
-        if not self.settled.covers(leaf, key, kind, allocated):
-            self.news.leaves[leaf] = None
+        key, kind = self._queue(workload).add(workload)
+        if not self.settled.covers(workload.budget, key, kind, workload.allocated):
+            self.news.leaves[workload.budget] = None
+
+    def _queue(self, workload: Workload) -> LeafQueue:
+        """Its leaf's, made where there is none yet."""
+        queues = self.queues if workload.allocated else self.unallocated_queues
+        if (queue := queues.get(workload.budget)) is None:
+            queue = queues[workload.budget] = LeafQueue()
+        return queue
 
     def dequeue(self, workload: Workload) -> None:
         """It waits no longer."""

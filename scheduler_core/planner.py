@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scheduler_core.agenda import agenda
+from scheduler_core.agenda import agenda, patience_over
 from scheduler_core.cursor import LeafCursor, TreeCursor
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.fairshare import Standings, Takers, commitment
@@ -223,7 +223,9 @@ class _Pass:
             return NoPlan()
         search = Search(self.pool, self.room, self.prospects, record.workload, only_unallocated, among)
         let_go = f"workload {record.workload.id}" in self.state.allowed
-        found = search.run(not self._patience_over(record), UNLIMITED if let_go else self.preemptable_gpus)
+        found = search.run(
+            not patience_over(self.state, record.workload.id), UNLIMITED if let_go else self.preemptable_gpus
+        )
         if isinstance(found, Plan):
             self._claim(record, found)
             return None
@@ -239,11 +241,6 @@ class _Pass:
             chain = self.state.budgets.chains[record.workload.budget]
             self.standings.commit(chain, commitment(record.workload))
             self.pool.committed(chain)
-
-    def _patience_over(self, record: WorkloadRecord) -> bool:
-        """Rule 18: `max_blast` binds no longer once it alone has blocked the workload for `blast_patience`."""
-        since = self.state.blast_blocked.get(record.workload.id)
-        return since is not None and self.state.now - since >= self.state.policy.blast_patience_ms
 
     def _claim(self, record: WorkloadRecord, plan: Plan) -> None:
         for victim in plan.victims:

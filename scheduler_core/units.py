@@ -1,5 +1,7 @@
 """Units of the core: instants and spans are integer milliseconds, GPUs are thousandths, weights are millionths."""
 
+from collections.abc import Sequence
+
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -15,6 +17,11 @@ GPU_HOUR = GPU * HOUR
 def count(number: int, word: str) -> str:
     """`1 host`, `2 hosts`: how every text says an amount."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`: how every text names many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def bits(mask: int) -> tuple[int, ...]:

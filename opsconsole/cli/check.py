@@ -17,7 +17,7 @@ from opsconsole.cli.wiring import Place
 from opsconsole.config.errors import ConfigError, Problem, problems_json
 from opsconsole.config.inventory import Inventory, find_inventory, read_inventory
 from opsconsole.errors import StoreError
-from opsconsole.presenting.text import count
+from opsconsole.presenting.text import count, few
 
 TOLD = ("python", "driver", "gpus", "clock", "disk")  # of what is well
 STYLES = {"ok": "green", "fail": "bold red"}
@@ -146,8 +146,7 @@ def _print_hosts(hosts: list[Any]) -> None:
             to_do.setdefault(step.advice, []).append(host.host)
     to_do.pop("", None)
     for advice, names in to_do.items():
-        which = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        console.print(Text(f"{which}:", style="bold"))
+        console.print(Text(f"{few(names, 5)}:", style="bold"))
         print_below(console, Text(advice))
 
 

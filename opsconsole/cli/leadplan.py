@@ -10,7 +10,7 @@ from opsconsole.cli.wiring import Place
 from opsconsole.leader import LeadPlan
 from opsconsole.presenting.hosts import problems
 from opsconsole.presenting.sentences import sentence
-from opsconsole.presenting.text import clean, count
+from opsconsole.presenting.text import clean, count, few
 from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.runtime import Runtime
 from opsconsole.site import INVENTORY
@@ -55,8 +55,7 @@ def _lacks(record: HostRecord, facts: HostFacts) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return few(names, NAMED)
 
 
 def changed_since(place: Place, runtime: Runtime) -> list[str]:

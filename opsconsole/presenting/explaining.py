@@ -7,10 +7,9 @@ from collections import Counter
 
 from opsconsole.presenting.hosts import AWAY, failures, warnings
 from opsconsole.presenting.needs import needs
-from opsconsole.presenting.plans import few
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.sentences import by_text
-from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
+from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import drain_row, eta, why_unknown
 from scheduler_core.explain import Explainer, HoldKind

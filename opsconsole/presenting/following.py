@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from opsconsole.presenting.text import clean, day_clock
+from opsconsole.presenting.text import clean, day_clock, few
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import eta, why_unknown
 from scheduler_core.fleet import HostState
@@ -24,8 +24,7 @@ class Followed:
 
     @property
     def title(self) -> str:
-        first = ", ".join(clean(t, 40) for t in self.targets[:3])
-        return f"{self.action} {first}" + (f" and {len(self.targets) - 3} more" if len(self.targets) > 3 else "")
+        return f"{self.action} {few([clean(t, 40) for t in self.targets])}"
 
 
 @dataclass(frozen=True, slots=True)

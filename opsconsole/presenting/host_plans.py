@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.plans import NOTHING, PLAIN_COLUMNS, Plan, broken_line, command_line, few, refusals
+from opsconsole.presenting.plans import NOTHING, PLAIN_COLUMNS, Plan, broken_line, command_line, refusals
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, ordinal, span
+from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import DrainPlan, DrainRow, drain_plan
 from scheduler_core.gangs import keeps_its_place, may_keep

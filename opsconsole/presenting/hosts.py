@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, count, span
+from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.presenting.xids import fatal_xids
 from scheduler_core.fleet import HostState, Reach
@@ -28,7 +28,6 @@ COLUMNS = (
 AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)  # it cannot be asked
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5
-STRANGERS = 3  # named at most
 
 
 def mark(view: ClusterView, record: HostRecord) -> Cell:
@@ -112,8 +111,7 @@ def warnings(record: HostRecord, facts: HostFacts) -> list[str]:
     found = []
     if record.foreign:
         named = strangers(record, facts)
-        more = f" and {len(named) - STRANGERS} more" if len(named) > STRANGERS else ""
-        who = f": {', '.join(named[:STRANGERS])}{more}" if named else ""
+        who = f": {few(named)}" if named else ""
         found.append(f"processes of others are on {count(record.foreign.bit_count(), 'GPU')}{who}")
     if record.leaked:
         found.append(f"{count(record.leaked.bit_count(), 'GPU')} leaked: still held after SIGKILL")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from opsconsole.presenting.breaker import breaker_lines, wished
 from opsconsole.presenting.hosts import AWAY, STALE_INTERVALS, failures
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, count, span
+from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView
 from opsconsole.presenting.xids import fatal_xids
 from scheduler_core.breaker import still_waits
@@ -24,7 +24,6 @@ COLUMNS = (
     Column("WHY", 24, grow=True),
 )
 OUT = (HostState.SUSPECT, HostState.VERIFY_FAILED)
-NAMED = 3  # hosts of a line that is about several
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,7 @@ def _hosts(view: ClusterView) -> Iterator[Need]:
             todo = "drain it, then reboot it: the processes could not be killed"
             yield Need(f"host:{record.host.name}:leak", record.host.name, why, todo, record.host.name)
     if silent:
-        more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
-        why = f"no fresh readings of {', '.join(silent[:NAMED])}{more}: nothing is placed there"
+        why = f"no fresh readings of {few(silent)}: nothing is placed there"
         todo = "see that somebody leads, and that the hosts are not overloaded; a driver that hangs wants a reboot"
         yield Need("silent:", count(len(silent), "host"), why, todo, silent[0] if len(silent) == 1 else "", grave=False)
 

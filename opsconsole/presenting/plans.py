@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opsconsole.presenting.rows import Column, TableView
-from opsconsole.presenting.text import clean, count
+from opsconsole.presenting.text import clean, count, few
 from scheduler_core.observations import By, Observation
 
 NOTHING = "nothing would change"  # of a plan without a row
@@ -44,12 +44,6 @@ def refusals(whys: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     for name, why in whys:
         named.setdefault(why, []).append(clean(name, 60))
     return tuple(f"{few(names)}: {why}" for why, names in named.items())
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
-    """`a, b, c and 4 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def command_line(action: str, targets: Sequence[str], *more: str) -> str:

@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from scheduler_core.units import GPU_HOUR
 from scheduler_core.units import count as count  # for all who present
+from scheduler_core.units import few as few
 
 MOST = 300
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
