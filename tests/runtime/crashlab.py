@@ -19,6 +19,7 @@ from pathlib import Path
 from opsconsole.store.store import Store
 from scheduler_core.ids import DrainId, HostName, WorkloadId
 from scheduler_core.observations import CancelRequested, DrainRequested
+from tests.crashing import dies_at
 from tests.runtime.rig import OPS, Rig, ended, job, on_disk, problems, quick, record, started, until
 
 AT_ONCE = 8
@@ -56,16 +57,8 @@ def all_but_gang(runtime: object) -> bool:
 
 def lead(path: Path, stop_at: int) -> list[str]:
     """In this process, which ends at that write point."""
-    count = 0
-
-    def before_write(point: str) -> None:
-        nonlocal count
-        count += 1
-        if count == stop_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     quick()
-    return asyncio.run(scenario(Rig(path, before_write=before_write)))
+    return asyncio.run(scenario(Rig(path, before_write=dies_at(stop_at))))
 
 
 def forked(path: Path, stop_at: int) -> tuple[int, list[str]]:

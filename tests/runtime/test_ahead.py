@@ -26,14 +26,19 @@ async def first_attempt(rig: Rig) -> Path:
     return copied(rig)
 
 
-async def test_what_hosts_started_since_is_held_until_somebody_has_looked(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
+async def put_back_before_the_second_attempt(rig: Rig) -> None:
+    """The store that hosts find knows only of the first."""
     copy = await first_attempt(rig)
     async with rig.leading() as runtime:
         await asyncio.sleep(0.1)
         await runtime.ask(RequeueRequested(WorkloadId("w"), OPS))
         await until(lambda: record(runtime, "w").attempt == 2 and started(runtime, "w"), "the second attempt")
     shutil.copy(copy, rig.store_path)
+
+
+async def test_what_hosts_started_since_is_held_until_somebody_has_looked(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    await put_back_before_the_second_attempt(rig)
     for host in rig.hosts.values():
         host.fence[1] = 1  # the copy was made and put back within one epoch
     async with rig.leading() as runtime:
@@ -48,12 +53,7 @@ async def test_what_hosts_started_since_is_held_until_somebody_has_looked(tmp_pa
 
 async def test_a_release_is_the_last_word(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    copy = await first_attempt(rig)
-    async with rig.leading() as runtime:
-        await asyncio.sleep(0.1)
-        await runtime.ask(RequeueRequested(WorkloadId("w"), OPS))
-        await until(lambda: record(runtime, "w").attempt == 2 and started(runtime, "w"), "the second attempt")
-    shutil.copy(copy, rig.store_path)
+    await put_back_before_the_second_attempt(rig)
     for host in rig.hosts.values():
         host.fence[1] = 1
         for run in host.runs.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from opsconsole.store.store import Store
 from scheduler_core.engine import Engine
+from tests.crashing import dies_at
 from tests.store.filling import filled, folded, scenario_of
 
 TICKS, SNAPSHOT_EVERY = 40, 15
@@ -59,15 +59,7 @@ def test_a_kill_at_any_write_point_leaves_whole_ticks(tmp_path: Path, stop_at: i
 
 def fill_and_die(path: Path, stop_at: int) -> None:
     """A writer that kills itself at the write point of that number; it prints each tick that was acknowledged."""
-    count = 0
-
-    def before_write(point: str) -> None:
-        nonlocal count
-        count += 1
-        if count == stop_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    store, scenario, engine = Store(path, before_write=before_write), scenario_of(TICKS), Engine()
+    store, scenario, engine = Store(path, before_write=dies_at(stop_at)), scenario_of(TICKS), Engine()
     epoch = store.acquire("serve")
     assert epoch == 1
     for number, tick in enumerate(scenario.ticks, start=1):
