@@ -14,6 +14,7 @@ from yaml.nodes import Node
 
 from opsconsole.config.clusters import Cluster, ClusterReader, InventoryHost
 from opsconsole.config.errors import ConfigError, Problem
+from opsconsole.config.folders import user_config, user_state
 from opsconsole.config.reach import Folder, SshSettings, read_ssh, words
 from opsconsole.config.scalars import suggestion
 from opsconsole.config.yamlio import Source, plain
@@ -77,13 +78,13 @@ class Inventory:
         return self.state_dir / f"{cluster.name}.db"
 
 
-def find_inventory(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
+def find_inventory(given: str | None) -> str:
     """--inventory, $OPSCONSOLE_INVENTORY, ./inventory.yaml, then the user's. Raises ConfigError that names the
     places."""
-    explicit = given or environment.get("OPSCONSOLE_INVENTORY")
+    explicit = given or os.environ.get("OPSCONSOLE_INVENTORY")
     if explicit:
         return explicit
-    user = _user_folder(environment, "XDG_CONFIG_HOME", ".config") / "inventory.yaml"
+    user = user_config() / "inventory.yaml"
     for place in (Path("inventory.yaml"), user):
         if os.path.lexists(place):
             return str(place)
@@ -106,7 +107,7 @@ def parse_inventory(source: Source, path: str) -> Inventory:
         source.file,
         ClusterReader(folder, ssh, fence).clusters(top),
         ssh,
-        folder.path(top.get("state_dir"), "state_dir") or default_state_dir(),
+        folder.path(top.get("state_dir"), "state_dir") or user_state(),
         words(source, top.get("system_processes"), "system_processes"),
         source.span_ms(top.get("fence_timeout"), "fence_timeout", 1000, 3_600_000) or FENCE_TIMEOUT_MS,
         source.choice(top.get("on_quit"), "on_quit", ("serve", "stop")) or "serve",
@@ -117,20 +118,6 @@ def parse_inventory(source: Source, path: str) -> Inventory:
     )
     source.check()
     return inventory
-
-
-def default_state_dir() -> Path:
-    return _user_folder(os.environ, "XDG_STATE_HOME", ".local/state")
-
-
-def _user_folder(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
-    """Ours below an XDG base directory. Raises ConfigError where there is no home."""
-    try:
-        base = environment.get(variable) or Path.home() / below_home
-    except RuntimeError:
-        fix = f"set HOME or {variable}"
-        raise ConfigError([Problem("environment", 0, variable, "the home directory is not known", fix)]) from None
-    return Path(base) / "opsconsole"
 
 
 def _health(source: Source, node: Node | None) -> Mapping[str, Any]:

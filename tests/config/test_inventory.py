@@ -218,18 +218,20 @@ budgets: [{name: x}]
 
 def test_the_inventory_is_looked_for_in_four_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    home = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("OPSCONSOLE_INVENTORY", raising=False)
     with pytest.raises(ConfigError, match=r"is neither in .* nor at") as caught:
-        find_inventory(None, home)
+        find_inventory(None)
     assert caught.value.exit_code == 2
     own = tmp_path / "config/opsconsole/inventory.yaml"
     own.parent.mkdir(parents=True)
     own.write_text(GOOD)
-    assert find_inventory(None, home) == str(own)
+    assert find_inventory(None) == str(own)
     (tmp_path / "inventory.yaml").write_text(GOOD)
-    assert find_inventory(None, home) == "inventory.yaml"
-    assert find_inventory(None, home | {"OPSCONSOLE_INVENTORY": "/x"}) == "/x"
-    assert find_inventory("/y", home | {"OPSCONSOLE_INVENTORY": "/x"}) == "/y"
+    assert find_inventory(None) == "inventory.yaml"
+    monkeypatch.setenv("OPSCONSOLE_INVENTORY", "/x")
+    assert find_inventory(None) == "/x"
+    assert find_inventory("/y") == "/y"
 
 
 def test_problems_are_json_by_field(tmp_path: Path) -> None:
