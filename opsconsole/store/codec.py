@@ -25,12 +25,11 @@ def encode(event: Any) -> tuple[str, bytes]:
 
 def decode(kind: str, body: bytes) -> Any:
     """The event of a row. Raises StoreError for a kind that this version does not know."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
+    try:
+        return _DECODERS[kind].decode(body)
+    except KeyError:
         raise StoreError(
             f"the journal holds a {kind!r}, which this version does not know", advice="use the newer opsconsole"
-        )
-    try:
-        return decoder.decode(body)
+        ) from None
     except msgspec.MsgspecError as error:
         raise StoreError(f"the journal holds a damaged {kind!r}: {error}", advice="restore it from a copy") from error

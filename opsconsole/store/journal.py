@@ -9,9 +9,12 @@ import gzip
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from opsconsole.store.codec import decode, encode
 from opsconsole.store.database import transaction
@@ -43,6 +46,7 @@ class Event(NamedTuple):
 
 
 Row = tuple[int, int, int, str, str, bytes]
+_event = cast(Callable[[tuple[Any, ...]], Event], partial(tuple.__new__, Event))  # as `_make`, in a third of its time
 
 
 def rows_of(tick: int, at_ms: int, wall_ms: int, roles: Iterable[tuple[str, Sequence[Any]]]) -> list[Row]:
@@ -74,21 +78,16 @@ def since(db: sqlite3.Connection, wall_ms: int, limit: int) -> list[Event]:
 
 
 def _select(db: sqlite3.Connection, where: str, *values: int) -> list[Event]:
-    return list(map(Event._make, db.execute(f"SELECT {COLUMNS} FROM journal WHERE {where}", values)))
+    return list(map(_event, db.execute(f"SELECT {COLUMNS} FROM journal WHERE {where}", values)))
 
 
 def folds(events: Sequence[Event]) -> Iterator[tuple[Event, list[Any], list[Any]]]:
     """Tick by tick: its last row, its observations, its decisions."""
-    observations: list[Any] = []
-    decisions: list[Any] = []
-    for i, event in enumerate(events):
-        if event.role == "observation":
-            observations.append(event.value)
-        elif event.role == "decision":
-            decisions.append(event.value)
-        if i + 1 == len(events) or events[i + 1].tick != event.tick:
-            yield event, observations, decisions
-            observations, decisions = [], []
+    for _, rows in groupby(events, attrgetter("tick")):
+        tick = list(rows)
+        observations = [decode(event.kind, event.body) for event in tick if event.role == "observation"]
+        decisions = [decode(event.kind, event.body) for event in tick if event.role == "decision"]
+        yield tick[-1], observations, decisions
 
 
 # -- old rows ----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from opsconsole.store.store import Store
 from scheduler_core.engine import Engine
+from scheduler_core.image import to_image
 from tests.crashing import dies_at
 from tests.store.filling import filled, folded, scenario_of
 
@@ -39,6 +41,15 @@ def test_a_damaged_snapshot_falls_back_to_the_older_one_and_says_so(tmp_path: Pa
         db.execute("UPDATE snapshots SET body = x'00' WHERE tick = 40")
     recovered = Store(store.path).recover()
     assert "tick 40 is damaged" in recovered.warnings[0]
+    assert same(recovered.engine, scenario.engine)
+
+
+def test_the_first_snapshots_were_plain_json_and_are_read(tmp_path: Path) -> None:
+    store, scenario = filled(tmp_path / "a.db", 60)
+    image = msgspec.json.encode(to_image(scenario.engine.state))
+    store.keep_image(image, 60, store.last_seq(), None)
+    recovered = Store(store.path).recover()
+    assert not recovered.warnings and recovered.seq == store.last_seq()
     assert same(recovered.engine, scenario.engine)
 
 
