@@ -8,6 +8,7 @@ from . import proc, tree
 
 POLL_S = 0.1
 POLL_MAX_S = 5.0
+STUCK = "cannot be killed"
 
 
 class Killing:
@@ -29,4 +30,4 @@ class Killing:
             elif processes[pid].state == "D":
                 stuck.append(pid)
         self.poll_s = min(POLL_MAX_S, self.poll_s * 1.5)
-        return f"cannot be killed: process {', '.join(map(str, sorted(stuck)))} waits for a device" if stuck else None
+        return f"{STUCK}: process {', '.join(map(str, sorted(stuck)))} waits for a device" if stuck else None

@@ -17,17 +17,21 @@ from .files import Damaged, Record, read_json
 from .state import StateDir
 
 CHECK_TIMEOUT_S = 30.0
+RELEASED, HELD = b"released", b"held"
+ANSWER_BYTES = 512
+UNKNOWN = "cannot tell whether its GPUs are released"
 PAUSE_MAX_S = 15.0
 FREE_MEMORY_MIB = 1024  # rule 26, unless the client said otherwise
 
 
 class ReleaseCheck:
-    """Repeated with growing pauses until the answer is yes."""
+    """Repeated with growing pauses until the answer is yes. `error`: why the last one gave no answer, for people."""
 
     def __init__(self, state: StateDir, gpus: list[str]) -> None:
         self.dirs = state
         self.gpus = gpus
         self.released = not gpus
+        self.error: str | None = None
         self.pid = 0
         self.pipe = -1
         self.started_at = 0.0
@@ -65,8 +69,10 @@ class ReleaseCheck:
     def reaped(self, pid: int) -> None:
         if pid != self.pid or not pid:
             return
-        self.released = os.read(self.pipe, 16) == b"released"
+        answer = os.read(self.pipe, ANSWER_BYTES)
         os.close(self.pipe)
+        self.released = answer == RELEASED
+        self.error = None if answer in (RELEASED, HELD) else why_unknown(answer)
         self.pid, self.pipe = 0, -1
         self.pause = min(PAUSE_MAX_S, self.pause * 1.5)
 
@@ -82,11 +88,18 @@ def child(state: StateDir, gpus: list[str], writing: int) -> None:
             signal.signal(number, signal.SIG_DFL)
         from .probe import read_gpus
 
-        if all_released(read_gpus(state), gpus, free_memory_bytes(state)):
-            os.write(writing, b"released")
+        os.write(writing, RELEASED if all_released(read_gpus(state), gpus, free_memory_bytes(state)) else HELD)
         code = 0
+    except Exception as error:  # reported to a person
+        os.write(writing, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:ANSWER_BYTES])
     finally:
         os._exit(code)
+
+
+def why_unknown(answer: bytes) -> str:
+    """Nothing was said by a child that was killed: by us, for the driver hangs, or by somebody."""
+    why = answer.decode("utf-8", "replace") or f"the check ended without an answer; its limit is {CHECK_TIMEOUT_S:g} s"
+    return f"{UNKNOWN}: {why}"
 
 
 def free_memory_bytes(state: StateDir) -> int:

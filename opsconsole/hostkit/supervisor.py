@@ -19,9 +19,9 @@ from types import FrameType
 from . import proc, tree
 from .checkpoint import Checkpoint
 from .files import Damaged, Record, read_json, write_json
-from .killing import Killing
+from .killing import STUCK, Killing
 from .output import RunOutput
-from .release import ReleaseCheck
+from .release import UNKNOWN, ReleaseCheck
 from .runs import SUPERVISOR_START_S, Run
 from .spec import LOG_BYTES_DEFAULT, LOG_BYTES_MIN, run_environment, signal_name
 from .state import StateDir
@@ -200,6 +200,7 @@ class Supervisor:
                 self._main_ended(status)
             elif not self.checkpoint.reaped(pid, status):
                 self.release.reaped(pid)
+                self._note(self.release.error, UNKNOWN)
 
     def _tree_is_populated(self) -> bool:
         """Children there are; only where one of them may be our own helper does it need a closer look."""
@@ -301,8 +302,12 @@ class Supervisor:
 
     def _kill(self) -> None:
         processes = proc.scan()
-        note = self.killing.kill(self._members(processes), processes)
-        if note != self.state.get("error") and (note or "cannot be killed" in str(self.state.get("error"))):
+        self._note(self.killing.kill(self._members(processes), processes), STUCK)
+
+    def _note(self, note: str | None, kind: str) -> None:
+        """What a person should know while it lasts. A reason of another kind stays."""
+        known = self.state.get("error")
+        if note != known and (known is None or kind in known):
             self.state["error"] = note
             self.unsaved = True
 

@@ -263,6 +263,20 @@ def test_a_killed_supervisor_leaves_an_unknown_run_that_can_be_stopped(host: Hos
     assert not host.processes_like("sleep 1000")
 
 
+def test_a_release_that_cannot_be_checked_says_why_until_it_can(host: Host) -> None:
+    host.gpus([{"pci": "00000000:10:00.0", "uuid": "GPU-a"}])
+    client = host.connect()
+    client.start("a~1", SLEEP, gpus=["GPU-a"])
+    settings = host.base / "settings.json"
+    settings.write_text('{"free_memory_mib": "a little"}')
+    client.stop("a~1", stop_grace_s=0.1)
+    told = client.wait_event(lambda e: e["event"] == "run" and e["run"]["error"] is not None)["run"]
+    assert told["phase"] == "exited" and not told["processes_gone"]
+    assert "cannot tell whether its GPUs are released: ValueError" in told["error"] and "'a little'" in told["error"]
+    settings.unlink()
+    assert client.wait_phase("a~1", "released")["error"] is None
+
+
 def test_a_dead_supervisor_of_a_dead_workload_is_cleared_up(host: Host) -> None:
     client = host.connect()
     client.start("a~1", SLEEP)
