@@ -15,6 +15,7 @@ from opsconsole.fencing import Fencing
 from opsconsole.following import Follower
 from opsconsole.machines import Machines
 from opsconsole.ports import Pool, PoolFactory
+from opsconsole.readings import text_of
 from opsconsole.sensing import Sensing
 from scheduler_core.commands import Command, FenceHost, StopMember
 from scheduler_core.ids import HostName
@@ -139,7 +140,7 @@ class HostLinks:
         if kind == "connected":
             self.sensing.connected(host, payload)
             for run in payload.get("runs") or ():
-                self.ahead.hear(self.picture.state, host, run)
+                self._hear_run(host, run)
             self.picture.alarm(f"runs {host}", forgotten_words(host, self.sensing.forgotten_by(host)))
             self._catch_up(host)
         elif kind == "disconnected":
@@ -151,9 +152,14 @@ class HostLinks:
             first = not self.has_spoken(host)
             self.sensing.line(host, payload)
             if payload.get("event") == "run":
-                self.ahead.hear(self.picture.state, host, payload.get("run"))
+                self._hear_run(host, payload.get("run"))
             if first and self.has_spoken(host):
                 self._catch_up(host)
+
+    def _hear_run(self, host: str, run: Any) -> None:
+        self.ahead.hear(self.picture.state, host, run)
+        if isinstance(run, dict):
+            self.picture.alarm(f"run {run.get('token')} {host}", lingering_words(host, run))
 
     def _beaten(self, why: str) -> None:
         """A host has served a newer epoch. Where the store knows of none, it is itself the older one of two."""
@@ -244,6 +250,12 @@ def forgotten_words(host: str, runs: Sequence[str]) -> str:
         return ""
     named = ", ".join(runs[:5]) + (" …" if len(runs) > 5 else "")
     return f"{host} knows nothing of {named}: they count as running until somebody declares them dead or stops them"
+
+
+def lingering_words(host: str, run: dict[str, Any]) -> str:
+    """What keeps a run from being over that should be."""
+    error = text_of(run.get("error"))
+    return f"{run['token']} on {host}: {error}" if error and run.get("phase") in ("stopping", "exited") else ""
 
 
 def orphans_words(hosts: Sequence[str]) -> str:

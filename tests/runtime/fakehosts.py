@@ -30,6 +30,7 @@ class FakeHost:
         self.burnt: dict[str, str] = {}  # why, by token
         self.protected = 0  # stops that came too early
         self.refuse_start = ""
+        self.trouble: str | None = None  # what keeps its runs from being over
         if self.file.exists():
             self.__dict__ |= json.loads(self.file.read_text())
 
@@ -68,6 +69,7 @@ class FakeHost:
             "gpus": run["gpus"],
             "workload": run["spec"]["workload"],
             "attempt": run["spec"].get("attempt"),
+            "error": self.trouble,
         }
 
     def probe(self) -> Fields:

@@ -18,14 +18,19 @@ from opsconsole.runtime import Runtime
 from opsconsole.store.store import Store
 from scheduler_core.decisions import Placed
 from scheduler_core.fleet import HostState
-from scheduler_core.ids import DrainId, HostName, WorkloadId
+from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.observations import (
     CancelRequested,
     CordonRequested,
     DrainRequested,
+    HoldRequested,
     HostDeclared,
     MemberStarted,
+    ReleaseRequested,
+    RequeueRequested,
     UndrainRequested,
+    WeightChanged,
+    WorkloadMoved,
     WorkloadSubmitted,
 )
 from tests.runtime.rig import OPS, POLICY, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
@@ -170,6 +175,22 @@ async def test_the_host_is_asked_again_when_it_guards_the_contract(tmp_path: Pat
 # -- GPUs ----------------------------------------------------------------------------------------------------------
 
 
+async def test_what_keeps_a_run_from_being_over_is_said_while_it_does(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, names=("h1",))
+    host = rig.hosts["h1"]
+    host.stop_ms = 3_600_000
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 60))
+        await until(lambda: started(runtime, "w"), "it")
+        host.trouble = "cannot be killed: process 7 waits for a device"
+        await runtime.ask(CancelRequested(WorkloadId("w"), OPS))
+        await until(lambda: runtime.alarms, "the trouble")
+        run = str(record(runtime, "w").run)
+        assert list(runtime.alarms.values()) == [f"{run} on h1: {host.trouble}"]
+        host.trouble, host.runs[run]["ends_ms"] = None, clock.boot_now_ms()
+        await until(lambda: ended(runtime, "w") and not runtime.alarms, "its end")
+
+
 async def test_gpus_of_strangers_and_of_runs_that_nobody_knows_are_not_free(tmp_path: Path) -> None:
     rig = Rig(tmp_path, names=("h1",))
     host = rig.hosts["h1"]
@@ -238,8 +259,47 @@ async def test_what_cannot_be_done_is_refused_before_it_is_journalled(tmp_path: 
         ):
             with pytest.raises(OpsConsoleError, match=why):
                 await runtime.ask(asked)
-        kinds = {event.kind for event in runtime.store.tail(0)}
-        assert not kinds & {"CordonRequested", "CancelRequested", "WorkloadSubmitted"}
+        events = runtime.store.tail(0)
+        assert not {event.kind for event in events} & {"CordonRequested", "CancelRequested", "WorkloadSubmitted"}
+        told = [event.value for event in events if event.kind == "RequestRefused"]
+        assert [(t.asked, t.about, t.why, t.by.actor) for t in told] == [
+            ("CordonRequested", "h9", "no host 'h9'", "ops"),
+            ("CancelRequested", "w9", "no workload 'w9'", "ops"),
+            ("WorkloadSubmitted", "w", "no budget 'zzz'", "me"),
+        ], "but that it was refused is"
+
+
+async def test_what_others_were_faster_with_is_refused(tmp_path: Path) -> None:
+    """Between a plan and its request: nothing stands in the journal that never happened."""
+    rig = Rig(tmp_path, names=("h1",))
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w"))
+        await until(lambda: started(runtime, "w"), "w to run")
+        for asked, why in (
+            (HoldRequested(WorkloadId("w"), OPS), "w: it is running, not waiting"),
+            (ReleaseRequested(WorkloadId("w"), OPS), "w: it is running, not held"),
+            (UndrainRequested(H1, OPS), "h1: undrain does nothing to a serving host"),
+            (WorkloadMoved(WorkloadId("w"), OPS, BudgetId("c")), "no budget 'c'"),
+            (WeightChanged(BudgetId("c"), 1, OPS), "no budget 'c'"),
+        ):
+            with pytest.raises(OpsConsoleError, match=why):
+                await runtime.ask(asked)
+        await runtime.ask(CancelRequested(WorkloadId("w"), OPS))
+        await until(lambda: ended(runtime, "w"), "w to end")
+        for late in (CancelRequested(WorkloadId("w"), OPS), RequeueRequested(WorkloadId("w"), OPS)):
+            with pytest.raises(OpsConsoleError, match="ended"):
+                await runtime.ask(late)
+
+
+async def test_a_cordon_for_a_while_ends_by_itself_whoever_leads_then(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, names=("h1",))
+    async with rig.leading() as runtime:
+        await runtime.ask(CordonRequested(H1, OPS, runtime.clock.now() + 300))
+        assert runtime.state.hosts[H1].state is HostState.CORDONED
+    async with rig.leading() as runtime:
+        await until(lambda: runtime.state.hosts[H1].state is HostState.SERVING, "the cordon to end")
+        (over,) = [event.value for event in runtime.store.tail(0) if event.kind == "UndrainRequested"]
+        assert over.by.actor == "timer"
 
 
 async def test_a_submission_counts_once_and_another_under_its_id_is_refused(tmp_path: Path) -> None:
