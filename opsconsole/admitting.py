@@ -1,34 +1,55 @@
-"""What a leader refuses of what it is asked, before it becomes part of the journal."""
+"""What a leader refuses of what it is asked, before it becomes part of the journal as if something had come of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from scheduler_core.hosttable import declare_refusal
-from scheduler_core.observations import HostDeclared, WorkloadMoved, WorkloadSubmitted
-from scheduler_core.state import ClusterState
-from scheduler_core.workload import Workload
+from scheduler_core.hosttable import HostEvent, declare_refusal, move
+from scheduler_core.hosttable import refusal as table_refusal
+from scheduler_core.observations import (
+    By,
+    CancelRequested,
+    CordonRequested,
+    DrainRequested,
+    HoldRequested,
+    HostDeclared,
+    ReleaseRequested,
+    RequestRefused,
+    RequeueRequested,
+    UndrainRequested,
+    WorkloadMoved,
+    WorkloadSubmitted,
+)
+from scheduler_core.state import ClusterState, WorkloadRecord
+from scheduler_core.workload import Workload, WorkloadPhase
 
 
 def refusal(state: ClusterState, asked: Any) -> str:
     """Why nothing could come of it, for the one who asked; empty where it may be journalled.
 
-    Plans check much more, on the asking side; between a plan and its request things can vanish.
+    Plans say so too, on the asking side; between a plan and its request others may be faster.
     """
-    host, workload = getattr(asked, "host", None), getattr(asked, "workload", None)
+    host, workload, budget = (getattr(asked, name, None) for name in ("host", "workload", "budget"))
+    if isinstance(asked, WorkloadSubmitted):
+        return _taken(state, asked.workload) or _leaf(state, asked.workload.budget)
     if host is not None and host not in state.hosts:
         return f"no host {host!r}"
-    if isinstance(asked, HostDeclared):
-        record = state.hosts[asked.host]
-        why = declare_refusal(asked.what, record.state, record.reach, bool(record.runs), bool(record.foreign))
-        return f"{host}: {why}" if why else ""
-    if isinstance(asked, WorkloadSubmitted):
-        return _taken(state, asked.workload) or _budget(state, asked.workload.budget)
     if workload is not None and workload not in state.workloads:
         return f"no workload {workload!r}"
-    if isinstance(asked, WorkloadMoved) and asked.budget is not None:
-        return _budget(state, asked.budget)
-    return ""
+    if budget is not None and budget not in state.budgets.by_id:
+        return f"no budget {budget!r}"
+    why = _NOW[type(asked)](state, asked) if type(asked) in _NOW else ""
+    return f"{host or workload}: {why}" if why else ""
+
+
+def record_of(asked: Any, why: str) -> RequestRefused | None:
+    """For the timeline. None for what does not say who asked."""
+    kind = type(asked).__name__
+    if isinstance(asked, WorkloadSubmitted):
+        return RequestRefused(kind, asked.workload.id, why, By(asked.workload.owner or "nobody"))
+    about = next((str(at) for name in ("host", "workload", "budget") if (at := getattr(asked, name, None))), "")
+    return RequestRefused(kind, about, why, asked.by) if hasattr(asked, "by") else None
 
 
 def _taken(state: ClusterState, asked: Workload) -> str:
@@ -39,7 +60,58 @@ def _taken(state: ClusterState, asked: Workload) -> str:
     return f"the id {asked.id!r} is taken; submit it once more under another"
 
 
-def _budget(state: ClusterState, budget: Any) -> str:
+def _leaf(state: ClusterState, budget: Any) -> str:
     if budget not in state.budgets.by_id:
         return f"no budget {budget!r}"
     return "" if budget in state.budgets.leaves else f"budget {budget!r} has children: only leaves hold workloads"
+
+
+# -- what has become of it since it was planned --------------------------------------------------------------------
+
+
+def _declared(state: ClusterState, asked: HostDeclared) -> str:
+    record = state.hosts[asked.host]
+    return declare_refusal(asked.what, record.state, record.reach, bool(record.runs), bool(record.foreign))
+
+
+def _moved(state: ClusterState, asked: WorkloadMoved) -> str:
+    return _live(state.workloads[asked.workload]) or (_leaf(state, asked.budget) if asked.budget is not None else "")
+
+
+def _live(record: WorkloadRecord) -> str:
+    return "it has ended" if record.phase is WorkloadPhase.ENDED else ""
+
+
+def _stoppable(state: ClusterState, record: WorkloadRecord) -> str:
+    if record.run is None:
+        return f"it is {record.phase.value}: there is no run to stop"
+    return "it stops already" if state.runs[record.run].stop is not None else ""
+
+
+def _table(event: HostEvent) -> Callable[[ClusterState, Any], str]:
+    def why(state: ClusterState, asked: Any) -> str:
+        now = state.hosts[asked.host].state
+        return table_refusal(now, event) if move(now, event) is None else ""
+
+    return why
+
+
+def _phase(wanted: WorkloadPhase) -> Callable[[ClusterState, Any], str]:
+    def why(state: ClusterState, asked: Any) -> str:
+        now = state.workloads[asked.workload].phase
+        return "" if now is wanted else f"it is {now.value}, not {wanted.value}"
+
+    return why
+
+
+_NOW: dict[type, Callable[[ClusterState, Any], str]] = {
+    CancelRequested: lambda state, asked: _live(state.workloads[asked.workload]),
+    RequeueRequested: lambda state, asked: _stoppable(state, state.workloads[asked.workload]),
+    HoldRequested: _phase(WorkloadPhase.WAITING),
+    ReleaseRequested: _phase(WorkloadPhase.HELD),
+    WorkloadMoved: _moved,
+    CordonRequested: _table(HostEvent.CORDON),
+    DrainRequested: _table(HostEvent.DRAIN),
+    UndrainRequested: _table(HostEvent.UNDRAIN),
+    HostDeclared: _declared,
+}

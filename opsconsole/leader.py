@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from opsconsole.admitting import refusal
+from opsconsole.admitting import record_of, refusal
 from opsconsole.clock import BootClock, boot_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
 from opsconsole.following import Follower
@@ -22,6 +22,7 @@ from scheduler_core.commands import FenceHost
 from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.image import StateImage, from_image, to_image
+from scheduler_core.lapses import lapsed
 from scheduler_core.observations import Observation, ReloadRequested
 from scheduler_core.state import ClusterState
 
@@ -135,7 +136,8 @@ class Leader:
         picture, journal = self.picture, self.journal
         requests = await self._requests()
         inbox, self._inbox = self._inbox, []
-        observations: list[Observation] = [*inbox, *(request.observation for request in requests)]
+        over = lapsed(picture.state, picture.clock.now())
+        observations: list[Observation] = [*over, *inbox, *(request.observation for request in requests)]
         observations += self.links.ahead.holds(picture.state, observations)
         step = await self._step(observations, requests)
         if observations or step.decisions:
@@ -165,6 +167,8 @@ class Leader:
             for request in self.picture.store.open_requests():
                 if why := request.refused or await self._refusal(request.observation):
                     await self._refuse(request, why)
+                    if (record := record_of(request.observation, why)) is not None:
+                        self._inbox.append(record)
                 else:
                     taken.append(request)
         except StoreUnavailable as error:

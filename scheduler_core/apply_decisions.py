@@ -73,6 +73,7 @@ def host_moved(state: ClusterState, decision: HostMoved) -> None:
     record = state.hosts[decision.host]
     by = record.by if decision.to is HostState.DRAINED else By(MACHINE.actor, decision.reason)
     touch_host(state, record, state=decision.to, since=state.now, by=by)
+    state.cordons_end.pop(decision.host, None)
     drop_broken_claims(state, record)
     if decision.to is HostState.DRAINED:
         end_drain(state, record, "drained")

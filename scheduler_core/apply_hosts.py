@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scheduler_core.apply_budgets import keep_weights
 from scheduler_core.apply_requests import drop_broken_claims, end_drain, move_host
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
@@ -22,6 +23,7 @@ from scheduler_core.observations import (
     HostUnreachable,
     InventoryLoaded,
     ReloadRequested,
+    RequestRefused,
 )
 from scheduler_core.outcomes import finish_run
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
@@ -32,7 +34,7 @@ LEFT = By("inventory", "left the inventory")
 
 def inventory_loaded(state: ClusterState, event: InventoryLoaded) -> None:
     """Runs are never touched. What is still in use stays: a host cordoned, a budget with weight 0."""
-    budgets = {b.id: b for b in event.budgets}
+    budgets = keep_weights(state, {b.id: b for b in event.budgets})
     for kept in budgets_in_use(state):
         _keep_budget(state, kept, budgets)
     state.began_at = state.began_at or state.now
@@ -47,6 +49,10 @@ def inventory_loaded(state: ClusterState, event: InventoryLoaded) -> None:
 
 def reload_requested(state: ClusterState, event: ReloadRequested) -> None:
     """Nothing yet: the inventory itself follows in the same tick."""
+
+
+def refused(state: ClusterState, event: RequestRefused) -> None:
+    """For the record only."""
 
 
 def _keep_budget(state: ClusterState, name: BudgetId, budgets: dict[BudgetId, Budget]) -> None:
@@ -91,6 +97,7 @@ def _forget_host(state: ClusterState, record: HostRecord) -> None:
     if not record.removed or record.runs or any(record.host.name in run.members for run in state.runs.values()):
         return
     end_drain(state, record, "removed")
+    state.cordons_end.pop(record.host.name, None)
     state.proposals.pop(record.host.name, None)
     remove_host(state, record.host.name)
 

@@ -45,6 +45,7 @@ def cancel(state: ClusterState, event: CancelRequested) -> None:
     if record is None or record.phase is WorkloadPhase.ENDED:
         return
     record.held_by = event.by
+    state.holds_end.pop(event.workload, None)
     if record.run is not None:
         stop = state.runs[record.run].stop
         if stop is not None and stop.cause is StopCause.CANCEL:
@@ -77,7 +78,9 @@ def hold(state: ClusterState, event: HoldRequested) -> None:
     if record is not None and record.phase is WorkloadPhase.WAITING:
         drop_claim(state, record)
         set_phase(state, record, WorkloadPhase.HELD)
-        record.held_by, record.reason = event.by, event.by.reason
+        record.held_by, record.reason = event.by, event.by.why
+        if event.until_at is not None:
+            state.holds_end[event.workload] = event.until_at
 
 
 def release(state: ClusterState, event: ReleaseRequested) -> None:
@@ -85,6 +88,7 @@ def release(state: ClusterState, event: ReleaseRequested) -> None:
     record = state.workloads.get(event.workload)
     if record is not None and record.phase is WorkloadPhase.HELD:
         record.held_by, record.reason, record.retries, record.not_before = None, "", 0, 0
+        state.holds_end.pop(event.workload, None)
         set_phase(state, record, WorkloadPhase.WAITING)
         state.failures = [f for f in state.failures if f.workload != event.workload]  # an operator's word (rule 28)
 
@@ -101,7 +105,8 @@ def move_workload(state: ClusterState, event: WorkloadMoved) -> None:
 
 
 def cordon(state: ClusterState, event: CordonRequested) -> None:
-    move_host(state, event.host, HostEvent.CORDON, event.by)
+    if move_host(state, event.host, HostEvent.CORDON, event.by) and event.until_at is not None:
+        state.cordons_end[event.host] = event.until_at
 
 
 def drain(state: ClusterState, event: DrainRequested) -> None:
@@ -174,6 +179,7 @@ def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> 
         state.proposals.pop(name, None)
     if to is not record.state:
         touch_host(state, record, state=to, since=state.now, by=by)
+        state.cordons_end.pop(name, None)
         drop_broken_claims(state, record)
     return True
 

@@ -119,6 +119,10 @@ class BudgetTree:
                 found[budget].append(leaf)
         return {budget: tuple(leaves) for budget, leaves in found.items()}
 
+    def subtree(self, budget: BudgetId) -> tuple[BudgetId, ...]:
+        """The budget and all below it."""
+        return tuple(b.id for b in self.budgets if budget in self.chains[b.id])
+
     @cached_property
     def paths(self) -> dict[BudgetId, str]:
         """What people write and read: olmo/pretrain."""

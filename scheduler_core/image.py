@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import rebuild
 from scheduler_core.decisions import StopDecided
-from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
+from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.observations import AutoDrainProposed
 from scheduler_core.policy import Policy
-from scheduler_core.state import ClusterState, DrainRecord, Failure, HostRecord, Run, WorkloadRecord
+from scheduler_core.state import ClusterState, DrainRecord, Failure, HostRecord, Run, WeightByHand, WorkloadRecord
 from scheduler_core.timers import rebuild_timers
 from scheduler_core.usage import Ledgers
 
@@ -40,6 +40,9 @@ class StateImage:
     allowed: dict[str, None] = field(default_factory=dict)
     strays: list[tuple[RunId, HostName]] = field(default_factory=list)
     standings_read_at: int | None = None
+    weights: dict[BudgetId, WeightByHand] = field(default_factory=dict)
+    cordons_end: dict[HostName, int] = field(default_factory=dict)
+    holds_end: dict[WorkloadId, int] = field(default_factory=dict)
 
 
 def to_image(state: ClusterState) -> StateImage:

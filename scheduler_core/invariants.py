@@ -145,6 +145,19 @@ def _index(state: ClusterState) -> Iterator[str]:
             yield f"index {name}: {view(kept)} is not {view(fresh)}"
 
 
+def _lapses(state: ClusterState) -> Iterator[str]:
+    """What ends by itself is there to be ended; weights by hand are the ones that count."""
+    for name in state.cordons_end:
+        if name not in state.hosts or state.hosts[name].state is not HostState.CORDONED:
+            yield f"{name}: the end of a cordon, and no cordon"
+    for wid in state.holds_end:
+        if wid not in state.workloads or state.workloads[wid].phase is not WorkloadPhase.HELD:
+            yield f"{wid}: the end of a hold, and no hold"
+    for budget, hand in state.weights.items():
+        if budget not in state.budgets.by_id or state.budgets.by_id[budget].weight != hand.weight:
+            yield f"{budget}: its weight is not the one that {hand.by.actor} set"
+
+
 def _nonzero(sums: dict[BudgetId, int]) -> dict[BudgetId, int]:
     return {budget: value for budget, value in sums.items() if value}
 
@@ -177,4 +190,4 @@ _VIEWS: dict[str, Callable[[Index], object]] = {
     "leaving slots": lambda i: i.book.leaving,
 }
 
-RULES = (_slots, _claims, _runs, _contract, _hosts, _ledgers, _index)
+RULES = (_slots, _claims, _runs, _contract, _hosts, _ledgers, _lapses, _index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler_core import apply_decisions, apply_hosts, apply_requests, apply_runs
+from scheduler_core import apply_budgets, apply_decisions, apply_hosts, apply_requests, apply_runs
 from scheduler_core import decisions as d
 from scheduler_core import observations as o
 from scheduler_core.state import ClusterState
@@ -25,6 +25,9 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     o.HostDeclared: apply_hosts.declared,
     o.ReloadRequested: apply_hosts.reload_requested,
     o.BreakerReset: apply_requests.breaker_reset,
+    o.WeightChanged: apply_budgets.change_weight,
+    o.UsageForgotten: apply_budgets.forget_usage,
+    o.RequestRefused: apply_hosts.refused,
     o.HostSeen: apply_hosts.seen,
     o.HostStale: apply_hosts.stale,
     o.HostUnreachable: apply_hosts.unreachable,

@@ -7,26 +7,28 @@ observation carries only what changes the state; readings for people stay outsid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from scheduler_core.budget import Budget
 from scheduler_core.fleet import Host
-from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId
+from scheduler_core.ids import CommandId, DrainId, HostName, RunId
 from scheduler_core.policy import Policy
-from scheduler_core.workload import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class By:
-    """Who asked and why; kept with what came of it."""
-
-    actor: str
-    reason: str = ""
-
-    def __str__(self) -> str:
-        """Who, and why where that was said."""
-        return f"{self.actor}: {self.reason}" if self.reason else self.actor
-
+from scheduler_core.requests import BreakerReset as BreakerReset
+from scheduler_core.requests import By as By
+from scheduler_core.requests import CancelRequested as CancelRequested
+from scheduler_core.requests import CordonRequested as CordonRequested
+from scheduler_core.requests import DrainRequested as DrainRequested
+from scheduler_core.requests import HoldRequested as HoldRequested
+from scheduler_core.requests import HostAdvanced as HostAdvanced
+from scheduler_core.requests import HostDeclared as HostDeclared
+from scheduler_core.requests import ReleaseRequested as ReleaseRequested
+from scheduler_core.requests import ReloadRequested as ReloadRequested
+from scheduler_core.requests import Request as Request
+from scheduler_core.requests import RequeueRequested as RequeueRequested
+from scheduler_core.requests import UndrainRequested as UndrainRequested
+from scheduler_core.requests import UsageForgotten as UsageForgotten
+from scheduler_core.requests import WeightChanged as WeightChanged
+from scheduler_core.requests import WorkloadMoved as WorkloadMoved
+from scheduler_core.requests import WorkloadSubmitted as WorkloadSubmitted
 
 # -- what the cluster is ------------------------------------------------------------------------------------------
 
@@ -42,120 +44,6 @@ class InventoryLoaded:
     policy: Policy
     budgets: tuple[Budget, ...]
     hosts: tuple[Host, ...]
-
-
-# -- what people ask ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadSubmitted:
-    """Validated against the inventory before (opsconsole.config); a known id is ignored: nothing twice."""
-
-    workload: Workload
-
-
-@dataclass(frozen=True, slots=True)
-class CancelRequested:
-    """The owner or an operator ends the workload; a protected run is stopped (rule 11: its owner may)."""
-
-    workload: WorkloadId
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class RequeueRequested:
-    """Stop the run and put the workload back. Past the minimum at once; else at its end, unless `override`."""
-
-    workload: WorkloadId
-    by: By
-    override: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HoldRequested:
-    """A waiting workload waits for a release."""
-
-    workload: WorkloadId
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRequested:
-    workload: WorkloadId
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadMoved:
-    """To another leaf, or another priority. What it has used stays where it was charged (rule 2)."""
-
-    workload: WorkloadId
-    by: By
-    budget: BudgetId | None = None
-    priority: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CordonRequested:
-    """Nothing new starts on the host; its runs go on."""
-
-    host: HostName
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class DrainRequested:
-    """Rule 25. `deadline_at` belongs to mode finish. Sent again for the same host it changes the mode."""
-
-    drain: DrainId
-    host: HostName
-    by: By
-    mode: Literal["contract", "finish", "now"] = "contract"
-    deadline_at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UndrainRequested:
-    """Back to serving from any state; runs that already stop go on stopping. Also lifts a cordon or a suspicion."""
-
-    host: HostName
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class HostAdvanced:
-    """An operator or a repair tool moves a drained host on: repairing, verifying, verify_failed."""
-
-    host: HostName
-    to: Literal["repairing", "verifying", "verify_failed"]
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class HostDeclared:
-    """An operator's word (rules 26, 27). `dead`: its processes are gone for good. `empty`: nothing runs there."""
-
-    host: HostName
-    what: Literal["empty", "dead"]
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadRequested:
-    """The leader goes by its inventory as it is now, if that is still the text of this digest.
-
-    For the record only: what it changes is `InventoryLoaded` of the same tick.
-    """
-
-    digest: str
-    by: By
-
-
-@dataclass(frozen=True, slots=True)
-class BreakerReset:
-    """An operator lets the waiting automatic actions go on (rule 29)."""
-
-    by: By
 
 
 # -- what hosts report --------------------------------------------------------------------------------------------
@@ -263,21 +151,25 @@ class MemberNeverStarted:
     why: str
 
 
+# -- for the record -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRefused:
+    """The leader did not do what somebody asked for. It changes nothing.
+
+    `asked`: the kind of the request. `about`: the host, workload or budget; empty where it is the cluster.
+    """
+
+    asked: str
+    about: str
+    why: str
+    by: By
+
+
 Observation = (
-    InventoryLoaded
-    | WorkloadSubmitted
-    | CancelRequested
-    | RequeueRequested
-    | HoldRequested
-    | ReleaseRequested
-    | WorkloadMoved
-    | CordonRequested
-    | DrainRequested
-    | UndrainRequested
-    | HostAdvanced
-    | HostDeclared
-    | ReloadRequested
-    | BreakerReset
+    Request
+    | InventoryLoaded
     | HostSeen
     | HostStale
     | HostUnreachable
@@ -287,4 +179,5 @@ Observation = (
     | MemberExited
     | MemberReleased
     | MemberNeverStarted
+    | RequestRefused
 )

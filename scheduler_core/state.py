@@ -213,6 +213,16 @@ class DrainRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightByHand:
+    """A weight (millionths) that somebody set. It counts for as long as the inventory says `instead_of`."""
+
+    weight: int
+    instead_of: int
+    by: By
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A run that failed soon after its start (rule 28)."""
 
@@ -235,6 +245,9 @@ class ClusterState:
     runs: dict[RunId, Run] = field(default_factory=dict)  # those that hold GPUs
     drains: dict[DrainId, DrainRecord] = field(default_factory=dict)
     ledgers: Ledgers = field(default_factory=Ledgers)
+    weights: dict[BudgetId, WeightByHand] = field(default_factory=dict)
+    cordons_end: dict[HostName, int] = field(default_factory=dict)  # of cordons that lift by themselves (module lapses)
+    holds_end: dict[WorkloadId, int] = field(default_factory=dict)
     index: Index = field(default_factory=Index)  # derived
     wanted: dict[RunId, StopDecided] = field(default_factory=dict)  # stops that the next step decides
     proposals: dict[HostName, AutoDrainProposed] = field(default_factory=dict)  # automatic drains not yet begun

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId, run_id
-from scheduler_core.observations import MemberReleased, Observation
+from scheduler_core.observations import MemberReleased, Observation, UsageForgotten
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
 from scheduler_core.workload import Outcome, WorkloadPhase
@@ -38,12 +38,18 @@ class Witness:
     used: Held = field(default_factory=Counter)
     parts: dict[tuple[RunId, HostName], Part] = field(default_factory=dict)
     late: list[MemberReleased] = field(default_factory=list)  # heard, and over before they were
+    forgiven: list[BudgetId] = field(default_factory=list)  # heard: their past counts no longer
+    begun: dict[BudgetId, int] = field(default_factory=dict)  # since when the usage of those counts
     last: dict[WorkloadId, tuple[int, int, bool, Outcome | None]] = field(default_factory=dict)  # day, attempt, end
     claims: dict[WorkloadId, BudgetId] = field(default_factory=dict)
     tokens: dict[RunId, int] = field(default_factory=dict)  # when each was issued
 
     def hear(self, observations: Iterable[Observation]) -> None:
-        self.late += [o for o in observations if isinstance(o, MemberReleased) and o.ago_ms]
+        for fact in observations:
+            if isinstance(fact, MemberReleased) and fact.ago_ms:
+                self.late.append(fact)
+            elif isinstance(fact, UsageForgotten):
+                self.forgiven.append(fact.budget)
 
     def look(self, state: ClusterState) -> list[str]:
         problems = [*self._time(state), *self._usage(state), *self._ends(state)]
@@ -59,11 +65,18 @@ class Witness:
         """Every ledger against the sum of GPUs held times how long (nothing changes between steps)."""
         for key, rate in self.held.items():
             self.used[key] += rate * (state.now - self.now)
+        forgiven = [b for b in self.forgiven if b in state.budgets.by_id]
+        self.begun |= {below: state.now for b in forgiven for below in state.budgets.subtree(b)}
         for fact in self.late:
             if (part := self.parts.pop((fact.run, fact.host), None)) is not None:
-                unused = part.amount * min(fact.ago_ms, state.now - part.since)
-                self.used.subtract({(budget, part.allocated): unused for budget in part.chain})
+                for budget in part.chain:
+                    since = max(part.since, self.begun.get(budget, 0))
+                    self.used[budget, part.allocated] -= part.amount * min(fact.ago_ms, state.now - since)
+        for key in self.used:
+            if self.begun.get(key[0]) == state.now:
+                self.used[key] = 0
         self.late.clear()
+        self.forgiven.clear()
         self._remember(state)
         for (budget, allocated), amount in self.used.items():
             ledger = (state.ledgers.allocated if allocated else state.ledgers.unallocated).get(budget)

@@ -11,6 +11,7 @@ from typing import Any
 from opsconsole.presenting.text import clean, count, span
 from scheduler_core import decisions as d
 from scheduler_core import observations as o
+from scheduler_core.units import WEIGHT
 
 
 def by_text(by: o.By) -> str:
@@ -22,6 +23,30 @@ def _submitted(e: o.WorkloadSubmitted) -> str:
     w = e.workload
     promised = f"min runtime {span(w.min_runtime_ms)}" if w.allocated else "unallocated"
     return f"{w.id} submitted to {w.budget}: {count(w.gpus, 'GPU')}, {promised}, by {w.owner or 'nobody'}"
+
+
+ASKED = {  # kinds of requests, as the commands are called
+    "WorkloadSubmitted": "submit",
+    "CancelRequested": "cancel",
+    "RequeueRequested": "requeue",
+    "HoldRequested": "hold",
+    "ReleaseRequested": "release",
+    "WorkloadMoved": "move",
+    "CordonRequested": "cordon",
+    "DrainRequested": "drain",
+    "UndrainRequested": "undrain",
+    "HostDeclared": "declare",
+    "WeightChanged": "weight",
+    "UsageForgotten": "forget",
+    "ReloadRequested": "reload",
+    "BreakerReset": "breaker",
+}
+
+
+def _moved(e: o.WorkloadMoved) -> str:
+    """To where, and to which priority, as far as they were asked for."""
+    to = [f"moved to {e.budget}"] * (e.budget is not None) + [f"given priority {e.priority}"] * (e.priority is not None)
+    return " and ".join(to) or "left as it is"
 
 
 def _seen(e: o.HostSeen) -> str:
@@ -43,8 +68,11 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
         f"requeue of {e.workload} asked for by {by_text(e.by)}{', overriding its guarantee' if e.override else ''}"
     ),
     o.HoldRequested: "{e.workload} held by {by}",
+    o.WeightChanged: lambda e: f"weight of {e.budget} set to {e.weight / WEIGHT:g} by {e.by}",
+    o.UsageForgotten: "usage of {e.budget} forgotten by {by}",
+    o.RequestRefused: lambda e: f"{ASKED.get(e.asked, e.asked)} {e.about} refused to {e.by.actor}: {e.why}",
     o.ReleaseRequested: "{e.workload} released by {by}",
-    o.WorkloadMoved: "{e.workload} changed by {by}",
+    o.WorkloadMoved: lambda e: f"{e.workload} {_moved(e)} by {e.by}",
     o.CordonRequested: "{e.host} cordoned by {by}",
     o.DrainRequested: "drain ({e.mode}) of {e.host} asked for by {by}",
     o.UndrainRequested: "{e.host} returned to service by {by}",
@@ -111,8 +139,8 @@ def source_of(event: Any) -> str:
 
 
 def subject_of(event: Any) -> str:
-    """The host, run or workload that it is about."""
-    for name in ("host", "run", "workload"):
+    """The host, run, workload or budget that it is about."""
+    for name in ("host", "run", "workload", "budget", "about"):
         subject = getattr(event, name, None)
         if isinstance(subject, str):
             return subject

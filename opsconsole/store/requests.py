@@ -5,44 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from opsconsole.errors import StoreError
 from opsconsole.store.codec import decode, encode
-from scheduler_core.observations import (
-    AutoDrainProposed,
-    BreakerReset,
-    CancelRequested,
-    CordonRequested,
-    DrainRequested,
-    HoldRequested,
-    HostAdvanced,
-    HostDeclared,
-    ReleaseRequested,
-    ReloadRequested,
-    RequeueRequested,
-    UndrainRequested,
-    WorkloadMoved,
-    WorkloadSubmitted,
-)
+from scheduler_core.observations import AutoDrainProposed
+from scheduler_core.observations import Request as Asked
 
 # What hosts report is not among them: nobody may claim it for a host.
-REQUESTS = (
-    WorkloadSubmitted,
-    CancelRequested,
-    RequeueRequested,
-    HoldRequested,
-    ReleaseRequested,
-    WorkloadMoved,
-    CordonRequested,
-    DrainRequested,
-    UndrainRequested,
-    HostAdvanced,
-    HostDeclared,
-    ReloadRequested,
-    BreakerReset,
-    AutoDrainProposed,
-)
+REQUESTS = (*get_args(Asked), AutoDrainProposed)
 ACCEPTED = "accepted"
 KEPT_MS = 86_400_000
 

@@ -15,6 +15,7 @@ from scheduler_core.engine import Engine, Step
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.invariants import require
+from scheduler_core.lapses import lapsed
 from scheduler_core.observations import (
     AutoDrainProposed,
     BreakerReset,
@@ -34,13 +35,15 @@ from scheduler_core.observations import (
     ReloadRequested,
     RequeueRequested,
     UndrainRequested,
+    UsageForgotten,
+    WeightChanged,
     WorkloadMoved,
     WorkloadSubmitted,
 )
 from scheduler_core.sim.arrivals import edited, random_fleet, random_policy, random_tree, random_workload
 from scheduler_core.sim.faults import USUAL, Faults, misfortune
 from scheduler_core.sim.world import World
-from scheduler_core.units import DAY, HOUR, MINUTE, SECOND
+from scheduler_core.units import DAY, HOUR, MINUTE, SECOND, WEIGHT
 from scheduler_core.witness import Witness
 
 START = 1_700_000_000_000
@@ -92,7 +95,7 @@ class Scenario:
     def turn(self) -> None:
         """Time passes, the world reports, people and faults act, the engine steps."""
         self.now = self._next_instant()
-        observations = self.world.advance(self.now)
+        observations = lapsed(self.engine.state, self.now) + self.world.advance(self.now)
         observations += misfortune(self.world)
         observations += self.people()
         if self.draw.randrange(20) == 0 and observations:
@@ -171,7 +174,10 @@ class Scenario:
         return self.draw.choice(self.fleet).name
 
     def _cordon(self) -> list[Observation]:
-        return [CordonRequested(self._host(), OPERATOR)]
+        return [CordonRequested(self._host(), OPERATOR, self._until())]
+
+    def _until(self) -> int | None:
+        return self.draw.choice((None, self.now + self.draw.randrange(30 * MINUTE)))
 
     def _undrain(self) -> list[Observation]:
         return [UndrainRequested(self._host(), OPERATOR)]
@@ -223,7 +229,7 @@ class Scenario:
         return [RequeueRequested(self._workload(), OPERATOR, override=self.draw.random() < 0.3)]
 
     def _hold(self) -> list[Observation]:
-        return [HoldRequested(self._workload(), OPERATOR)]
+        return [HoldRequested(self._workload(), OPERATOR, self._until())]
 
     def _release(self) -> list[Observation]:
         return [ReleaseRequested(self._workload(), OPERATOR)]
@@ -231,6 +237,17 @@ class Scenario:
     def _move(self) -> list[Observation]:
         budget, priority = self.draw.choice((None, self.draw.choice(self.leaves))), self.draw.choice((None, 0, 1))
         return [WorkloadMoved(self._workload(), OPERATOR, budget, priority)]
+
+    # -- of budgets ------------------------------------------------------------------------------------------------
+
+    def _budget(self) -> BudgetId:
+        return self.draw.choice(self.tree).id
+
+    def _weight(self) -> list[Observation]:
+        return [WeightChanged(self._budget(), self.draw.choice((0, 1, 4)) * WEIGHT, OPERATOR)]
+
+    def _forget(self) -> list[Observation]:
+        return [UsageForgotten(self._budget(), OPERATOR)]
 
 
 ASKS: dict[Callable[[Scenario], list[Observation]], int] = {
@@ -249,6 +266,8 @@ ASKS: dict[Callable[[Scenario], list[Observation]], int] = {
     Scenario._hold: 2,
     Scenario._release: 1,
     Scenario._move: 2,
+    Scenario._weight: 1,
+    Scenario._forget: 1,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -26,7 +26,7 @@ def kinds(module: Any) -> list[type]:
     return [c for c in own if dataclasses.is_dataclass(c) and c not in parts]
 
 
-@pytest.mark.parametrize("kind", [*kinds(o), *kinds(d)], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*kinds(o), *get_args(o.Request), *kinds(d)], ids=lambda kind: kind.__name__)
 def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
     assert kind in SENTENCES
 
@@ -53,6 +53,30 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
             "train-7",
         ),
         (o.CordonRequested(HOST, o.By("kim")), "gpu022 cordoned by kim", "person", "gpu022"),
+        (
+            o.HoldRequested(W, o.By("kim", "quota", "OPS-7")),
+            "train-7 held by kim: quota [OPS-7]",
+            "person",
+            "train-7",
+        ),
+        (
+            o.WorkloadMoved(W, BY, BudgetId("nlp"), 5),
+            "train-7 moved to nlp and given priority 5 by kim: fan change",
+            "person",
+            "train-7",
+        ),
+        (
+            o.WeightChanged(BudgetId("nlp"), 2_500_000, BY),
+            "weight of nlp set to 2.5 by kim: fan change",
+            "person",
+            "nlp",
+        ),
+        (
+            o.RequestRefused("HoldRequested", "train-7", "it is running, not waiting", BY),
+            "hold train-7 refused to kim: it is running, not waiting",
+            "person",
+            "train-7",
+        ),
         (o.HostSeen(HOST, "cf56881e-1"), "gpu022 answers (boot cf56881e)", "hardware", "gpu022"),
         (
             o.HostSeen(HOST, "b", foreign=1, unfit=0b11),

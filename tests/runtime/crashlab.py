@@ -45,7 +45,8 @@ async def scenario(rig: Rig) -> list[str]:
         if not runtime.state.drains:
             await runtime.ask(DrainRequested(DrainId("d"), HostName("h2"), OPS))
         await until(lambda: started(runtime, "gone") or ended(runtime, "gone"), "the long one")
-        await runtime.ask(CancelRequested(WorkloadId("gone"), OPS))
+        if not ended(runtime, "gone"):
+            await runtime.ask(CancelRequested(WorkloadId("gone"), OPS))
         await until(lambda: all_but_gang(runtime) and on_disk(runtime), "all to end")
     return problems(rig, runtime, WIDS[1:])
 

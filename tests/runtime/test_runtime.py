@@ -291,13 +291,17 @@ async def test_what_others_were_faster_with_is_refused(tmp_path: Path) -> None:
                 await runtime.ask(late)
 
 
+def serves(runtime: Runtime) -> bool:
+    return runtime.state.hosts[H1].state is HostState.SERVING
+
+
 async def test_a_cordon_for_a_while_ends_by_itself_whoever_leads_then(tmp_path: Path) -> None:
     rig = Rig(tmp_path, names=("h1",))
     async with rig.leading() as runtime:
         await runtime.ask(CordonRequested(H1, OPS, runtime.clock.now() + 300))
         assert runtime.state.hosts[H1].state is HostState.CORDONED
     async with rig.leading() as runtime:
-        await until(lambda: runtime.state.hosts[H1].state is HostState.SERVING, "the cordon to end")
+        await until(lambda: on_disk(runtime) and serves(runtime), "the cordon to end")
         (over,) = [event.value for event in runtime.store.tail(0) if event.kind == "UndrainRequested"]
         assert over.by.actor == "timer"
 

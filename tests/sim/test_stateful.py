@@ -21,6 +21,7 @@ from scheduler_core.fleet import Host
 from scheduler_core.ids import ROOT, BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.image import StateImage, from_image, to_image
 from scheduler_core.invariants import require
+from scheduler_core.lapses import lapsed
 from scheduler_core.observations import (
     AutoDrainProposed,
     BreakerReset,
@@ -44,6 +45,8 @@ from scheduler_core.observations import (
     ReleaseRequested,
     RequeueRequested,
     UndrainRequested,
+    UsageForgotten,
+    WeightChanged,
     WorkloadMoved,
     WorkloadSubmitted,
 )
@@ -233,6 +236,20 @@ class Console(RuleBasedStateMachine):
             "move": WorkloadMoved(wid, OPS, budget, int(override)),
         }
         self.see(asked[what])
+
+    @rule(budget=leaves, weight=st.none() | st.sampled_from([0, 1, 3]))
+    def people_ask_of_a_budget(self, budget: BudgetId, weight: int | None) -> None:
+        asked = UsageForgotten(budget, OPS) if weight is None else WeightChanged(budget, weight * WEIGHT, OPS)
+        self.see(asked)
+
+    @rule(which=st.integers(0, 30), host=hosts, ms=spans)
+    def people_ask_for_a_while(self, which: int, host: HostName, ms: int) -> None:
+        """What is over by now is taken back before anything else happens."""
+        until = self.now + ms
+        self.see(HoldRequested(WorkloadId(f"w{self.submitted - which}"), OPS, until), CordonRequested(host, OPS, until))
+        self.now += MINUTE
+        self.see(*lapsed(self.engine.state, self.now))
+        assert lapsed(self.engine.state, self.now) == []
 
     @rule(
         host=hosts,
