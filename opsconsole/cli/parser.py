@@ -127,6 +127,9 @@ def _asking(commands: Any) -> None:
     events.add_argument("-f", "--follow", action="store_true")
     events.add_argument("--since", metavar="SPAN", default="24h")
     _json(events)
+    handover = _command(commands, "handover", "handover:run", "what happened, what is open and whose it is")
+    handover.add_argument("--since", metavar="SPAN", default="12h", help="how far back (default: 12h)")
+    _json(handover)
     _command(commands, "snapshot", "asking:snapshot", "the live state as a file for `opsconsole plan`")
 
 

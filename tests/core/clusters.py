@@ -107,6 +107,18 @@ class Cluster:
         return self.engine.state.hosts[HostName(name)]
 
 
+@dataclass
+class Remembered(Cluster):
+    """A cluster that keeps its journal: each step with its instant and what was observed."""
+
+    steps: list[tuple[int, tuple[Observation, ...], Step]] = field(default_factory=list)
+
+    def see(self, *observations: Observation) -> Step:
+        step = super().see(*observations)
+        self.steps.append((self.now, observations, step))
+        return step
+
+
 def of_kind(step: Step, kind: type[T]) -> list[T]:
     return [decision for decision in step.decisions if isinstance(decision, kind)]
 
