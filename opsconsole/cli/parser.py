@@ -20,7 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="opsconsole",
         description="Budgets, min-runtime contracts and drains for GPU clusters. Without a command: the console.",
     )
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action=Version, nargs=0, help="show the version and exit")
     _cluster_options(parser)
     parser.add_argument("--lead", action="store_true", help="lead the cluster from this console, once confirmed")
     parser.add_argument("--write", metavar="SPAN", help="open a write window at start, for example 15m")
@@ -38,10 +38,14 @@ def runner(args: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
     return function
 
 
-def _version() -> str:
-    from importlib.metadata import version
+class Version(argparse.Action):
+    """Looks the version up only where somebody asks for it: that takes as long as a tenth of a first frame."""
 
-    return f"opsconsole {version('opsconsole')}"
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"opsconsole {version('opsconsole')}")
+        parser.exit()
 
 
 def _cluster_options(parser: argparse.ArgumentParser, default: Any = None) -> None:

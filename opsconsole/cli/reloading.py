@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from opsconsole.cli.acting import act
 from opsconsole.cli.kept import led_by
 from opsconsole.cli.wiring import Place
 from opsconsole.config.diff import diff_inventories
@@ -40,6 +39,8 @@ def pending(name: str, state: ClusterState, old: Inventory, new: Inventory) -> P
 
 def run(args: argparse.Namespace) -> int:
     """`opsconsole reload`: shows what the file changes, and asks the leader to go by it."""
+    from opsconsole.cli.acting import act  # the console watches the file without it
+
     place = Place.of(args)
     store = place.open_store(read_only=True)
 
