@@ -13,7 +13,8 @@ import pytest
 from opsconsole.cli import main
 from opsconsole.cli.parser import build_parser
 from opsconsole.config import budgets, clusters, inventory, knobs, reach, snapshot
-from opsconsole.ui.actions import ACTIONS, shown_key
+from opsconsole.ui.actions import ACTIONS
+from opsconsole.ui.keymap import shown_key
 from scheduler_core.policy import Policy
 from tests.cli.told import told
 from tests.core.clusters import Cluster

@@ -5,7 +5,7 @@ Only actions with a plan can change the cluster, and they only ever open that pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,6 +88,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane", ("tab",), "the next pane", "screens"),
     Action("filter", ("slash",), "filter: words, key=value, != > < ~", "view", "filter", "[WORDS]"),
     Action("command", ("colon",), "a command", "console", "command"),
+    Action("palette", ("ctrl+p",), "everything by name: actions, hosts, workloads, budgets", "console"),
     Action("sort", ("S",), "sort by a column: asks which; - before it reverses", "view", "", "[COLUMN]"),
     Action("wide", ("w",), "all columns, whatever the width", "view"),
     Action("zoom", ("z",), "one pane alone, or all of the page", "view"),
@@ -183,71 +184,29 @@ ACTIONS: tuple[Action, ...] = (
     Action("lead", (), "lead the cluster from this console, once confirmed", "act", "", "REASON"),
     Action("results", (), "what became of what was asked for from here", "console"),
     Action("poll", ("ctrl+r",), "ask for fresh readings now", "console"),
-    Action("theme", (), "ops-dark, ops-light, ops-ansi", "console", "", "NAME"),
+    Action("theme", (), "dark, light, contrast, ansi", "console", "", "NAME"),
+    Action("keys", (), "see and change which keys do what", "console"),
     Action("help", ("question_mark", "f1"), "this help", "console", "help"),
     Action("leave", ("q",), "back to the screen before; on the overview it says how to quit", "console"),
     Action("quit", ("ctrl+q",), "quit; runs and drains go on", "console", "quit"),
 )
 BY_NAME: dict[str, Action] = {action.name: action for action in ACTIONS}
-KEY_NAMES = {
-    "asterisk": "*",
-    "minus": "-",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "slash": "/",
-    "colon": ":",
-    "question_mark": "?",
-    "escape": "Esc",
-    "enter": "Enter",
-    "space": "Space",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "tab": "Tab",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "home": "Home",
-    "end": "End",
-    "f1": "F1",
-}
-
-
-def shown_key(key: str) -> str:
-    """As it is printed on keyboards."""
-    return KEY_NAMES.get(key, key.replace("ctrl+", "Ctrl-").replace("Ctrl-q", "Ctrl-Q").replace("Ctrl-r", "Ctrl-R"))
-
-
-def clashes(actions: Sequence[Action] = ACTIONS) -> list[str]:
-    """Keys that two actions claim, with both names."""
-    owners: dict[str, str] = {}
-    found = []
-    for action in actions:
-        for key in action.keys:
-            if key in owners:
-                found.append(f"key {shown_key(key)} is claimed by {owners[key]} and by {action.name}")
-            owners.setdefault(key, action.name)
-    return found
-
-
-def remapped(keys: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Textual's keymap for own keys. Raises ValueError for unknown actions and for clashes, naming both."""
-    unknown = [name for name in keys if name not in BY_NAME]
-    if unknown:
-        raise ValueError(f"no action is called {unknown[0]!r}")
-    changed = [
-        Action(a.name, tuple(keys.get(a.name, a.keys)), a.help, a.group, where=a.where, call=a.call) for a in ACTIONS
-    ]
-    if found := clashes(changed):
-        raise ValueError("; ".join(found))
-    return {name: ",".join(own) for name, own in keys.items()}
+ANYWHERE = ("quit", "palette")  # also over a dialog and while text is typed
+UNBOUND = "unbound"  # stands for no key: there is none of that name
 
 
 def _bindings(where: str) -> list[BindingType]:
     return [
-        Binding(",".join(a.keys), a.call or f"do('{a.name}')", a.help, show=False, id=a.name, priority=a.name == "quit")
+        Binding(
+            ",".join(a.keys) or UNBOUND,
+            a.call or f"do('{a.name}')",
+            a.help,
+            show=False,
+            id=a.name,
+            priority=a.name in ANYWHERE,
+        )
         for a in ACTIONS
-        if a.where == where and a.keys
+        if a.where == where
     ]
 
 

@@ -13,8 +13,9 @@ from textual.command import Provider
 from opsconsole.presenting.filtering import Filter, FilterError, parse_filter
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.text import clean
-from opsconsole.ui.actions import BY_NAME, Action
+from opsconsole.ui.actions import ANYWHERE, BY_NAME, Action
 from opsconsole.ui.commands import CommandError, parse_command, words_of
+from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import PAGES
 from opsconsole.ui.messages import LineEntered, LineLeft, LineTyped, RowOpened, RowsChanged
 from opsconsole.ui.source import ConsoleSource
@@ -35,8 +36,8 @@ class OpsConsoleApp(ConsoleViews):
 
     COMMANDS = {_palette}  # noqa: RUF012 - as Textual declares it
 
-    def __init__(self, source: ConsoleSource, write_at_start: str = "") -> None:
-        super().__init__(source)
+    def __init__(self, source: ConsoleSource, write_at_start: str = "", desk: Desk | None = None) -> None:
+        super().__init__(source, desk)
         self._write_at_start = write_at_start
 
     def on_mount(self) -> None:
@@ -48,7 +49,7 @@ class OpsConsoleApp(ConsoleViews):
 
     def action_do(self, name: str) -> None:
         """A key of the registry. A dialog has its own keys: behind it nothing happens."""
-        if len(self.screen_stack) == 1 or name == "quit":
+        if len(self.screen_stack) == 1 or name in ANYWHERE:
             self.perform(BY_NAME[name], "")
 
     def action_focus_next(self) -> None:
@@ -58,7 +59,7 @@ class OpsConsoleApp(ConsoleViews):
     def action_focus_previous(self) -> None:
         self._next_pane(-1) if len(self.screen_stack) == 1 else super().action_focus_previous()
 
-    def action_command_palette(self) -> None:
+    def _do_palette(self, words: str) -> None:
         from opsconsole.ui.palette import Palette
 
         if not isinstance(self.screen, Palette):

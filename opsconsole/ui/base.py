@@ -19,9 +19,11 @@ from textual.widgets import ContentSwitcher, Input
 from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.view import ClusterView
+from opsconsole.settings import ASCII
 from opsconsole.ui.actions import app_bindings
 from opsconsole.ui.asking import Asking
 from opsconsole.ui.commands import complete_command
+from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import (
     MAP,
     PAGES,
@@ -32,11 +34,12 @@ from opsconsole.ui.frame import (
     status_cells,
     tab_cells,
 )
+from opsconsole.ui.keymap import Keymap
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.supervise import Alerts, Supervisor
 from opsconsole.ui.terminal import Deadline, on_signals, tty_is_gone
-from opsconsole.ui.themes import DARK, THEMES
+from opsconsole.ui.themes import DARK, THEMES, Typewriter
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.lines import Line, Lines
 from opsconsole.ui.widgets.painting import entitle
@@ -56,12 +59,19 @@ class ConsoleBase(App[int]):
     CSS_PATH = ["app.tcss", "screens/overview.tcss"]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = app_bindings()
     TITLE = "opsconsole"
+    ENABLE_COMMAND_PALETTE = False  # Textual's: ours is an action of the registry
 
-    def __init__(self, source: ConsoleSource) -> None:
+    def __init__(self, source: ConsoleSource, desk: Desk | None = None) -> None:
         super().__init__()
-        for theme in THEMES:
+        self.desk = desk or Desk()
+        self.settings = self.desk.settings
+        for theme in THEMES.values():
             self.register_theme(theme)
-        self.theme = DARK.name  # before anything is mounted: later it would style everything twice
+        self.theme = self.settings.theme  # before anything is mounted: later it would style everything twice
+        self.animation_level = "none"
+        if self.settings.marks == ASCII:
+            self._filters.append(Typewriter())
+        self.use_keys(self.desk.keymap)
         self.source = source
         self.alerts: Alerts = Alerts()
         self.supervisor = Supervisor(self.alerts)
@@ -72,7 +82,7 @@ class ConsoleBase(App[int]):
         self.paused = False
         self.zoomed = False
         self.note = ""
-        self.page = "overview"
+        self.page = self.settings.screen
         self.past: list[str] = []
         self._panes = {name: next(iter(page.panes)) for name, page in PAGES.items()}
         self.history: list[str] = []
@@ -83,7 +93,7 @@ class ConsoleBase(App[int]):
         yield Line(id="header")
         yield Line(id="alerts")
         yield Line(id="tabs")
-        with ContentSwitcher(initial="overview", id="pages"):
+        with ContentSwitcher(initial=self.page, id="pages"):
             for page in PAGES.values():
                 with Vertical(id=page.name):
                     yield from page.compose()
@@ -95,6 +105,10 @@ class ConsoleBase(App[int]):
     def _complete(self, kind: str, text: str) -> Sequence[str]:
         columns = self.table.sortable() if self.table is not None else ()
         return complete_command(text, self.picture, columns) if kind == ":" else ()
+
+    def use_keys(self, keymap: Keymap) -> None:
+        self.keymap = keymap
+        self.set_keymap(keymap.bindings())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables in themes that do not know them, such as ansi."""
@@ -209,7 +223,7 @@ class ConsoleBase(App[int]):
         self.query_one("#header", Line).show(header_cells(self, self.picture))
         self.query_one("#tabs", Line).show(tab_cells(self))
         self.query_one("#status", Line).show(status_cells(self))
-        self.query_one("#footer", Line).show(footer_cells(self.page, self.size.width))
+        self.query_one("#footer", Line).show(footer_cells(self.page, self.size.width, self.keymap))
 
     def _draw_page(self, view: ClusterView) -> None:
         trouble = "" if view.state.hosts else "nothing is known yet: no leader has written anything"

@@ -64,4 +64,4 @@ def complete_command(text: str, view: ClusterView | None, columns: Sequence[str]
         return columns
     if name == "explain":
         return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
-    return [theme.name for theme in THEMES] if name == "theme" else ()
+    return [*THEMES] if name == "theme" else ()

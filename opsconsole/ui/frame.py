@@ -21,7 +21,8 @@ from opsconsole.presenting.summary import drains_running, leader_cell, reach_cel
 from opsconsole.presenting.text import clean, clock
 from opsconsole.presenting.timeline import timeline_table
 from opsconsole.presenting.view import ClusterView
-from opsconsole.ui.actions import BY_NAME, shown_key
+from opsconsole.ui.actions import BY_NAME
+from opsconsole.ui.keymap import Keymap, shown_key
 from opsconsole.ui.widgets.lines import Lines, joined
 from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
@@ -149,12 +150,14 @@ def status_cells(app: ConsoleBase) -> list[Cell]:
     return [Cell(f" {clean(cut)}", "dim")] if cut else []
 
 
-def footer_cells(page: str, width: int) -> list[Cell]:
+def footer_cells(page: str, width: int, keymap: Keymap) -> list[Cell]:
     """As many keys as fit; `?` tells the rest."""
     cells: list[Cell] = [Cell(" ")]
     used = 1
     for name in FOOTER[page].split():
-        key, short = ("1-7", "screens") if name == "screens" else (shown_key(BY_NAME[name].keys[0]), _short(name))
+        if name != "screens" and not keymap.of(name):
+            continue
+        key, short = ("1-7", "screens") if name == "screens" else (shown_key(keymap.of(name)[0]), _short(name))
         used += len(key) + len(short) + 3
         if used > width:
             break

@@ -11,7 +11,7 @@ from textual.content import Content
 
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.text import clean
-from opsconsole.ui.actions import ACTIONS, BY_NAME, shown_key
+from opsconsole.ui.actions import ACTIONS, BY_NAME
 from opsconsole.ui.commands import HIDDEN
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class RegistryCommands(Provider):
     def _actions(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
         for action in ACTIONS:
             if action.where == "app" and action.name not in HIDDEN:
-                keys = " ".join(shown_key(key) for key in action.keys)
+                keys = self.console.keymap.shown(action.name)
                 text = action.name + (f"  ({keys})" if keys else "")
                 yield text, action.help, lambda a=action: self.console.perform(a, "")  # type: ignore[misc]
 

@@ -1,13 +1,16 @@
-"""Own themes, by tokens only: presenting names a token, a theme gives it a colour."""
+"""Own themes, by tokens only: presenting names a token, a theme gives it a colour. And marks for a typewriter."""
 
 from __future__ import annotations
 
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.theme import Theme
 
 TOKENS = ("good", "warn", "bad", "unknown", "dim", "accent")
 
 DARK = Theme(
-    name="ops-dark",
+    name="dark",
     primary="#7aa2f7",
     secondary="#9aa5ce",
     warning="#e0af68",
@@ -22,7 +25,7 @@ DARK = Theme(
     variables={"unknown": "#d19af0", "quiet": "#8e94a8", "cursor": "#33405f"},
 )
 LIGHT = Theme(
-    name="ops-light",
+    name="light",
     primary="#1f4fb5",
     secondary="#4a5568",
     warning="#8a5a00",
@@ -36,8 +39,23 @@ LIGHT = Theme(
     dark=False,
     variables={"unknown": "#7a2fa0", "quiet": "#5b606c", "cursor": "#c4d4f5"},
 )
+CONTRAST = Theme(
+    name="contrast",  # every text at 7:1 and more on its ground
+    primary="#5ec8ff",
+    secondary="#ffffff",
+    warning="#ffd200",
+    error="#ff8f8f",
+    success="#7dff9b",
+    accent="#66e0ff",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#262626",
+    dark=True,
+    variables={"unknown": "#f0a6ff", "quiet": "#d0d0d0", "cursor": "#003c8f"},
+)
 ANSI = Theme(
-    name="ops-ansi",  # the terminal's own sixteen colours
+    name="ansi",  # the terminal's own sixteen colours
     primary="ansi_blue",
     secondary="ansi_cyan",
     warning="ansi_yellow",
@@ -59,4 +77,29 @@ ANSI = Theme(
         "ansi-foreground": "ansi_white",
     },
 )
-THEMES = (DARK, LIGHT, ANSI)
+THEMES = {theme.name: theme for theme in (DARK, LIGHT, CONTRAST, ANSI)}
+_TYPED = {
+    "*": "●•▇",
+    "+": "◐▆┌┐└┘├┤┬┴┼╭╮╰╯",
+    "o": "○",
+    "x": "✖×",
+    "v": "✓▼↓",
+    "^": "▲↑",
+    ">": "▶→≥",
+    "<": "◀←≤",
+    "~": "…±▄",
+    ".": "·▂",
+    "-": "–—−─━▃▔",
+    "|": "│┃▏▎▍▌▋▊▉▕",
+    "_": "▁",
+    "=": "▅",
+    "#": "█",
+}
+TYPED = {ord(mark): typed for typed, marks in _TYPED.items() for mark in marks}
+
+
+class Typewriter(LineFilter):
+    """Marks, bars and frames in ASCII, each as wide as before. Names of people and things stay as they are."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(text.translate(TYPED), style, control) for text, style, control in segments]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from opsconsole.presenting.filtering import Filter, parse_filter
 from opsconsole.presenting.view import ClusterView
-from opsconsole.ui.actions import BY_NAME
 from opsconsole.ui.base import ConsoleBase
+from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import PAGES
 from opsconsole.ui.source import ConsoleSource
+from opsconsole.ui.themes import THEMES
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.table import Table
 
@@ -25,8 +26,8 @@ HOW_TO_QUIT = "Ctrl-Q quits; runs and drains go on"
 class ConsoleViews(ConsoleBase):
     """Nothing here can send anything."""
 
-    def __init__(self, source: ConsoleSource) -> None:
-        super().__init__(source)
+    def __init__(self, source: ConsoleSource, desk: Desk | None = None) -> None:
+        super().__init__(source, desk)
         self._entry_for: Table | None = None
 
     # -- moving ----------------------------------------------------------------------------------------------------
@@ -112,10 +113,10 @@ class ConsoleViews(ConsoleBase):
         self.redraw()
 
     def _do_theme(self, words: str) -> None:
-        if words in self.available_themes:
+        if words in THEMES:
             self.theme = words
         else:
-            self.say(f"themes: {BY_NAME['theme'].help}")
+            self.say(f"themes: {' '.join(THEMES)}")
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -153,7 +154,12 @@ class ConsoleViews(ConsoleBase):
         from opsconsole.ui.screens.help import help_text
         from opsconsole.ui.screens.text import TextScreen
 
-        self.push_screen(TextScreen(help_text(self.page)))
+        self.push_screen(TextScreen(help_text(self.page, self.keymap)))
+
+    def _do_keys(self, words: str) -> None:
+        from opsconsole.ui.screens.keys import KeysScreen
+
+        self.push_screen(KeysScreen(self))
 
     def _do_poll(self, words: str) -> None:
         self.source.poll_now()

@@ -10,6 +10,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from opsconsole.ui.app import OpsConsoleApp
+from opsconsole.ui.desk import Desk
 from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.widgets.lines import Line, Lines
 from tests.ui.worlds import FakeSource
@@ -36,9 +37,9 @@ def plan_notes(app: OpsConsoleApp) -> str:
 
 @asynccontextmanager
 async def console(
-    source: FakeSource, size: tuple[int, int] = (120, 40), write: str = WRITE
+    source: FakeSource, size: tuple[int, int] = (120, 40), write: str = WRITE, desk: Desk | None = None
 ) -> AsyncIterator[tuple[OpsConsoleApp, Pilot[int]]]:
-    app = OpsConsoleApp(source, write)
+    app = OpsConsoleApp(source, write, desk)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app, pilot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Button, Input
 
-from opsconsole.ui.actions import ACTIONS, clashes, remapped
+from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.widgets.table import Table
 from scheduler_core.ids import HostName, WorkloadId
@@ -353,15 +353,6 @@ async def test_leading_asks_first_and_enter_says_no() -> None:
         assert isinstance(app.focused, Button) and app.focused.id == "no"
         await commit(pilot)
         assert source.leader == "serve at head"
-
-
-def test_the_registry_has_no_clashes_and_refuses_new_ones() -> None:
-    assert clashes() == []
-    with pytest.raises(ValueError, match="claimed by"):
-        remapped({"drain": ["C"]})
-    with pytest.raises(ValueError, match="no action"):
-        remapped({"drian": ["X"]})
-    assert remapped({"drain": ["X"]}) == {"drain": "X"}
 
 
 def test_fake_sources_are_sources() -> None:

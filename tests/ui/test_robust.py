@@ -149,7 +149,7 @@ async def test_a_dialog_ends_once_and_takes_nothing_else_along(button: str) -> N
         await pilot.pause()
         assert len(app.screen_stack) == 1 and len(source.asked) == (button == "#commit")
         pressed = (await filled_plan(app, pilot, "2", "gpu004", "C")).query_one(button, Button)
-        app.action_command_palette()
+        app.action_do("palette")
         pressed.press()
         await pilot.pause()
         palette = app.screen

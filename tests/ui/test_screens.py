@@ -38,7 +38,7 @@ async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -
         assert all(c[:2] == c[2:4] == c[4:] for c in colours if c not in window), colours
 
 
-@pytest.mark.parametrize("theme", ["ops-dark", "ops-light", "ops-ansi"])
+@pytest.mark.parametrize("theme", ["dark", "light", "contrast", "ansi"])
 async def test_every_theme_shows_the_same_words(theme: str) -> None:
     async with console(busy_world(), (120, 40), write="") as (app, pilot):
         await pilot.press("2")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from opsconsole.ui.actions import ACTIONS, Action, shown_key
+from opsconsole.ui.actions import ACTIONS, Action
 from opsconsole.ui.commands import command_words
+from opsconsole.ui.keymap import Keymap
 from opsconsole.ui.screens.text import Part, Text
 
 GROUPS = ("screens", "look", "act", "view", "mark", "move", "console")
@@ -52,14 +53,14 @@ FILTERS: tuple[Part, ...] = (
 )
 
 
-def help_text(page: str) -> Text:
+def help_text(page: str, keymap: Keymap) -> Text:
     parts: list[Part] = [PROMISE, "", page.upper(), *PAGES[page], ""]
     for group in GROUPS:
-        parts += [group.upper(), *(_line(action) for action in ACTIONS if action.group == group), ""]
+        parts += [group.upper(), *(_line(action, keymap) for action in ACTIONS if action.group == group), ""]
     return Text("Help", [*parts, "FILTERS, after /", *FILTERS])
 
 
-def _line(action: Action) -> Part:
-    keys = " ".join(shown_key(key) for key in action.keys)
+def _line(action: Action, keymap: Keymap) -> Part:
+    keys = keymap.shown(action.name)
     command = f":{action.name} {action.usage}".strip() if action.name in command_words() else ""
     return (f"{keys:10} {command}" if keys else command, action.help)
