@@ -33,12 +33,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    from opsconsole.cli.parser import build_parser, runner
-    from opsconsole.cli.usage import parse
+    from opsconsole.memory import all_to_stay
 
     try:
-        args = parse(build_parser(), argv)
-        return runner(args)(args)
+        with all_to_stay():
+            from opsconsole.cli.parser import build_parser, runner
+            from opsconsole.cli.usage import parse
+
+            args = parse(build_parser(), argv)
+            run = runner(args)
+        return run(args)
     finally:
         sys.stdout.flush()  # here, where a reader that left and a full disk are told apart from defects
 

@@ -18,7 +18,6 @@ from opsconsole.cli.tables import output, print_table
 from opsconsole.cli.wiring import view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.config.ranges import expand
-from opsconsole.config.units import parse_span_ms
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.drains import draining_words
 from opsconsole.presenting.host_plans import plan_cordon, plan_declare, plan_drain, plan_undrain
@@ -27,6 +26,7 @@ from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
 from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue
 from opsconsole.runtime import Runtime
+from opsconsole.spans import parse_span_ms
 from scheduler_core.ids import HostName, WorkloadId
 from scheduler_core.observations import By, Observation
 from scheduler_core.workload import WorkloadPhase

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opsconsole.cli.wiring import Place
 from opsconsole.demo.cluster import DemoCluster
 from opsconsole.errors import UsageError
+from opsconsole.memory import all_to_stay
 
 if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
@@ -46,12 +47,14 @@ async def present(app: OpsConsoleApp) -> int:
 
 
 async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
-    from opsconsole.cli.source import LiveSource
-    from opsconsole.ui.app import OpsConsoleApp
+    with all_to_stay():
+        from opsconsole.cli.source import LiveSource
+        from opsconsole.ui.app import OpsConsoleApp
 
-    source = LiveSource(place, place.leader(), lead_as, hand_over)
+        source = LiveSource(place, place.leader(), lead_as, hand_over)
+        app = OpsConsoleApp(source, write)
     try:
-        return await present(OpsConsoleApp(source, write))
+        return await present(app)
     finally:
         if source.left:
             print(source.left, file=sys.stderr)

@@ -6,11 +6,11 @@ import argparse
 import json
 
 from opsconsole.cli.asking import look
-from opsconsole.config.units import parse_span_ms
 from opsconsole.errors import UsageError
 from opsconsole.ports import ClusterStore
 from opsconsole.presenting.handover import TOLD, handover
 from opsconsole.presenting.view import Happening
+from opsconsole.spans import parse_span_ms
 
 ROWS = 200_000  # of the journal, the newest: what is older is not looked at
 

@@ -9,8 +9,8 @@ from typing import Any
 from yaml.nodes import Node
 
 from opsconsole.config.scalars import parse_name, parse_text
-from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source, is_empty
+from opsconsole.spans import format_span
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import ROOT, BudgetId
 from scheduler_core.policy import Policy

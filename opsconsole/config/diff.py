@@ -14,7 +14,7 @@ from typing import NamedTuple
 from opsconsole.config.budgets import number
 from opsconsole.config.inventory import Cluster, Inventory, InventoryHost
 from opsconsole.config.knobs import write_policy
-from opsconsole.config.units import format_span
+from opsconsole.spans import format_span
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import BudgetId
 from scheduler_core.policy import Policy

@@ -8,8 +8,8 @@ from typing import Any
 
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
-from opsconsole.config.units import format_span
 from opsconsole.config.yamlio import Source
+from opsconsole.spans import format_span
 from scheduler_core.policy import Policy
 from scheduler_core.units import DAY, HOUR, MINUTE, PPM, SECOND
 

@@ -10,8 +10,9 @@ import yaml
 from opsconsole.config.budgets import write_budgets
 from opsconsole.config.knobs import write_policy
 from opsconsole.config.scalars import CONTROL, MOST_TEXT
-from opsconsole.config.units import format_instant, format_span
+from opsconsole.config.units import format_instant
 from opsconsole.config.workloads import Site, Strictness
+from opsconsole.spans import format_span
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import HostName
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from opsconsole.config.scalars import parse_boolean, parse_choice, parse_integer, parse_text, shown, suggestion
-from opsconsole.config.units import format_span, parse_span_ms
+from opsconsole.spans import format_span, parse_span_ms
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, WorkloadId

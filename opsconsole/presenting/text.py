@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from rich.cells import cell_len, set_cell_size
 
+from opsconsole.spans import SPAN_MS, parse_span_ms
 from scheduler_core.units import GPU_HOUR
 from scheduler_core.units import count as count  # for all who present
 from scheduler_core.units import few as few
 
 MOST = 300
-SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
@@ -36,28 +37,21 @@ def fit(text: str, width: int, right: bool = False) -> str:
 
 
 def span(ms: int | None) -> str:
-    """At most two units, as `parse_span` reads them: 41s, 12m03s, 6h12m, 3d04h, 30m; unknown is a question mark."""
+    """At most two units, as `parse_span_ms` reads them: 41s, 12m03s, 6h12m, 3d04h, 30m; unknown is a question mark."""
     if ms is None:
         return "?"
     s = max(0, ms) // 1000
     for unit, size, below in (("d", 86_400, "h"), ("h", 3600, "m"), ("m", 60, "s")):
         if s >= size:
-            rest = s % size // int(SECONDS[below])
+            rest = s % size * 1000 // SPAN_MS[below]
             return f"{s // size}{unit}" + (f"{rest:02}{below}" if rest else "")
     return f"{s}s"
 
 
-def parse_span(text: str) -> float | None:
-    """`90s`, `2h`, `1d12h` in seconds; None for anything else."""
-    if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+", text):
-        return None
-    return sum(float(n) * SECONDS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
-
-
 def parse_until(text: str, now_ms: int) -> int | None:
     """`2h`, or a time of day `17:30` in the reader's zone, as the span (ms) from now; None for anything else."""
-    if (seconds := parse_span(text)) is not None:
-        return int(seconds * 1000)
+    with suppress(ValueError):
+        return parse_span_ms(text)
     if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text):
         return None
     now, (hour, minute) = datetime.fromtimestamp(now_ms / 1000), map(int, text.split(":"))
@@ -74,6 +68,12 @@ def day_clock(wall_ms: int, now_ms: int) -> str:
     """Time of day, with the day where it is not within 20 hours."""
     at = datetime.fromtimestamp(wall_ms / 1000)
     return at.strftime("%H:%M") if abs(wall_ms - now_ms) < 20 * 3_600_000 else at.strftime("%a %d %H:%M")
+
+
+def day_seconds(wall_ms: int, now_ms: int) -> str:
+    """Time of day to the second, with the day where it is not within 20 hours."""
+    at = datetime.fromtimestamp(wall_ms / 1000)
+    return at.strftime("%H:%M:%S" if abs(wall_ms - now_ms) < 20 * 3_600_000 else "%a %H:%M:%S")
 
 
 def gpu_hours(amount: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from opsconsole.clock import wall_now_ms
 from opsconsole.errors import LostLease, StoreUnavailable
+from opsconsole.memory import all_to_stay
 from opsconsole.store import journal, requests, snapshots
 from opsconsole.store import lease as leases
 from opsconsole.store.database import Damaged, open_database, speaking, transaction
@@ -123,7 +123,7 @@ class Store:
         """The newest intact snapshot with the whole tail of the journal folded into it. Raises Damaged where a part of
         the journal is missing between them.
         """
-        with _all_to_stay():
+        with all_to_stay():
             with speaking(self.path):
                 found = snapshots.newest(self._db)
                 archived = journal.archived_to(self._db)
@@ -219,19 +219,6 @@ class Store:
     def put(self, key: str, value: str) -> None:
         with self._writing():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-@contextmanager
-def _all_to_stay() -> Iterator[None]:
-    """A recovered state is a million objects that stay: to look for garbage among them, now or later, is time lost."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

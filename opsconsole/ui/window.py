@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opsconsole.presenting.rows import Cell
-from opsconsole.presenting.text import parse_span
+from opsconsole.spans import parse_span_ms
 
 LONGEST_S = 8 * 3600.0
 
@@ -49,9 +49,9 @@ class WriteWindow:
 def parse_window(text: str) -> tuple[float, str]:
     """`15m reason` to seconds and reason. Raises ValueError with what is missing."""
     word, _, reason = text.strip().partition(" ")
-    span_s = parse_span(word)
-    if span_s is None:
+    if not word:
         raise ValueError("say for how long and why, for example: write 15m change of gpu022")
+    span_s = parse_span_ms(word) / 1000
     if not reason.strip():
         raise ValueError("say why: the reason is kept with what you do")
     if not 0 < span_s <= LONGEST_S:

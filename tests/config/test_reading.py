@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import Inventory, read_inventory
 from opsconsole.config.ranges import expand
-from opsconsole.config.units import format_span, parse_instant_ms, parse_span_ms
+from opsconsole.config.units import parse_instant_ms
+from opsconsole.spans import format_span, parse_span_ms
 
 GOOD = """\
 hosts:
