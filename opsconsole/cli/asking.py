@@ -12,7 +12,6 @@ from rich.text import Text
 from opsconsole.cli.tables import output, print_json, print_table
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.snapshot_out import write_snapshot
-from opsconsole.config.units import parse_span_ms
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.explaining import explain_anything
@@ -24,6 +23,7 @@ from opsconsole.presenting.runs import runs_table
 from opsconsole.presenting.timeline import happening_row
 from opsconsole.presenting.view import ClusterView, Happening
 from opsconsole.runtime import Runtime
+from opsconsole.spans import parse_span_ms
 
 FOLLOW_S = 0.3
 
