@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from opsconsole.presenting.rows import Row, TableView
-from opsconsole.presenting.text import parse_span
+from opsconsole.spans import parse_span_ms
 
 TERM = re.compile(r"([A-Za-z][\w. -]*?)(!=|>=|<=|=|>|<|~)(.*)", re.S)
 SPLIT = re.compile(r'(?:[^\s"]|"[^"]*")+')
@@ -138,8 +139,8 @@ def _pattern(read: Callable[[Row], Any], wanted: str) -> Test:
 def _number(text: str) -> float | None:
     """A number, or a span such as 90s, 2h, 1d12h, in seconds; `%` and `C` may follow."""
     text = text.strip().lower()
-    if (seconds := parse_span(text)) is not None:
-        return seconds
+    with suppress(ValueError):
+        return parse_span_ms(text) / 1000
     match = re.fullmatch(r"(-?\d+(\.\d+)?)(%|c|k)?", text)
     if match is None:
         return None
