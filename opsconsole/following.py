@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from opsconsole.clock import BootClock
+from opsconsole.clock import BootClock, wall_now_ms
 from opsconsole.errors import StoreError
 from opsconsole.ports import ClusterStore, JournalEvent, Leadership
 from opsconsole.readings import HostReading
@@ -17,6 +17,7 @@ from scheduler_core.state import ClusterState
 
 FOLLOW_S = 0.2
 EVENTS_KEPT = 5000
+LOOK_BACK_MS = 24 * 3_600_000
 
 
 @dataclass
@@ -65,7 +66,9 @@ class Follower:
     def follow(self) -> bool:
         """Folds what the leader has journalled since the last call. True when there was something."""
         events = self.store.tail(self.following.seq)
-        self.lease = self.store.lease()
+        epoch, self.lease = self.lease.epoch, self.store.lease()
+        if self.lease.epoch != epoch:
+            self.clock = BootClock(self.store, self.state.now)  # as the new leader has anchored it
         if not events:
             return False
         self.following.fold(events)
@@ -76,6 +79,13 @@ class Follower:
     def remember(self, events: Sequence[JournalEvent]) -> None:
         self.events.extend(e for e in events if e.told)
         del self.events[:-EVENTS_KEPT]
+
+    def look_back(self) -> None:
+        """What was told in the day before this process began to follow, for those who look on."""
+        known = self.events[0].seq if self.events else self.following.seq + 1
+        told = self.store.since(wall_now_ms() - LOOK_BACK_MS, EVENTS_KEPT)
+        self.events[:0] = [event for event in told if event.seq < known]
+        self.touch()
 
     async def follow_forever(self) -> None:
         """Until cancelled. A store that fails is said, and tried again."""

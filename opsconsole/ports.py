@@ -72,6 +72,7 @@ class PoolFactory(Protocol):
 class JournalEvent(Protocol):
     """A row of the journal. `wall_ms` is wall time, `at_ms` cluster time; `told`: worth a line of a timeline."""
 
+    def __hash__(self) -> int: ...
     @property
     def seq(self) -> int: ...
     @property

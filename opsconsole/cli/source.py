@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
-from opsconsole.errors import OpsConsoleError
+from opsconsole.errors import OpsConsoleError, StoreError
 from opsconsole.leader import LeadPlan
+from opsconsole.ports import Pool
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
-from opsconsole.ui.source import Confirm, Outcome
+from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.observations import Observation
+
+OUTPUT_BYTES = 256 * 1024  # of a run's output: where it begins, and how far behind it may fall
 
 
 @dataclass
@@ -63,6 +67,8 @@ class LiveSource:
         if self.lead_as:
             self._wish = Wish(self.lead_as, None, asyncio.get_running_loop().create_future())
             self.lead_as = ""
+        with suppress(StoreError):  # following says what is wrong with the store
+            self.runtime.look_back()
         watching = asyncio.create_task(self.watch.run())
         try:
             await self._follow_or_lead()
@@ -109,14 +115,8 @@ class LiveSource:
                 self.runtime.alarm("leader", error.message)
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
-        accepted = 0
-        for observation in observations:
-            try:
-                await self.runtime.ask(observation)
-            except OpsConsoleError as error:
-                return Outcome(accepted, (str(error),))
-            accepted += 1
-        return Outcome(accepted)
+        problems = await self.runtime.ask_all(observations)
+        return Outcome(len(observations) - len(problems), tuple(map(str, problems)))
 
     async def lead(self, reason: str, confirm: Confirm) -> None:
         if self.runtime.leader is not None:
@@ -125,6 +125,19 @@ class LiveSource:
         self._wish = wish
         self._wished.set()
         await wish.begun
+
+    async def output(self, run: str, host: str) -> AsyncIterator[OutputPiece]:
+        """Over the leader's connection where this console leads, else over one for this alone."""
+        from opsconsole.cli.output import pool_for, read_output
+
+        leader = self.runtime.leader
+        if leader is not None and leader.links.knows(host):
+            pool: AbstractAsyncContextManager[Pool] = nullcontext(leader.links.pool)
+        else:
+            pool = pool_for(self.place, host)
+        async with pool as asked:
+            async for piece in read_output(asked, host, run, OUTPUT_BYTES, follow=True, keep_up=True):
+                yield piece
 
     def poll_now(self) -> None:
         if self.runtime.leader is not None:

@@ -7,18 +7,23 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, overload
 
 from opsconsole.cli.kept import address_of, departed, document, led_by
 from opsconsole.config.diff import reloaded
 from opsconsole.config.inventory import Cluster, Inventory, find_inventory, read_inventory
 from opsconsole.errors import OpsConsoleError
+from opsconsole.following import EVENTS_KEPT
+from opsconsole.ports import JournalEvent
 from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
 from opsconsole.runtime import Runtime
 from opsconsole.site import INVENTORY, Site
 from opsconsole.store.store import Store
+from scheduler_core.state import ClusterState
 
 if TYPE_CHECKING:
     from opsconsole.transport.address import HostAddress
@@ -135,24 +140,64 @@ LOOKING = "this console, not yet: it looks at every host"
 
 def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> ClusterView:
     """What screens and tables are drawn from, at this moment."""
-    lease = runtime.lease
+    lease, state = runtime.lease, _as_of_now(runtime)
     leading = runtime.leader is not None and runtime.leader.acted
-    hosts = dict.fromkeys((*runtime.site.hosts, *runtime.state.hosts))
+    hosts = dict.fromkeys((*runtime.site.hosts, *state.hosts))
     leader = f"{lease.kind} at {lease.holder}" if lease.live else "nobody"
     return ClusterView(
         runtime.site.name,
-        runtime.state,
+        state,
         time.time_ns() // 1_000_000,
         {host: _facts(runtime, host) for host in hosts},
         "this console" if leading else LOOKING if runtime.leader is not None else leader,
         leading,
-        0.0 if runtime.leader is not None else time.monotonic() - runtime.followed_at,
+        0.0 if runtime.leader is not None else _lag_s(runtime),
         runtime.site.interval_s,
         dict(runtime.alarms),
-        [Happening(e.seq, e.wall_ms, e.kind, e.value) for e in runtime.events],
+        Told(tuple(runtime.events)),
         runtime.version,
         pending,
     )
+
+
+def _as_of_now(runtime: Runtime) -> ClusterState:
+    """A follower's engine stands where the journal ends, and a quiet leader writes nothing: ages and countdowns go on
+    all the same. The records are the engine's own."""
+    if runtime.leader is not None:
+        return runtime.state
+    state = copy(runtime.state)
+    state.now = max(state.now, runtime.clock.now())
+    return state
+
+
+def _lag_s(runtime: Runtime) -> float:
+    """How old the newest word of the leader is: its last sign of life, when the store was read the last time."""
+    said_ms = runtime.lease.age_ms if runtime.lease.live else None
+    return time.monotonic() - runtime.followed_at + (said_ms or 0) / 1000
+
+
+class Told(Sequence[Happening]):
+    """Rows of the journal, each decoded once, when somebody looks at it."""
+
+    def __init__(self, events: Sequence[JournalEvent]) -> None:
+        self._events = events
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @overload
+    def __getitem__(self, at: int) -> Happening: ...
+    @overload
+    def __getitem__(self, at: slice) -> Told: ...
+    def __getitem__(self, at: int | slice) -> Happening | Told:
+        if isinstance(at, slice):
+            return Told(self._events[at])
+        return _happening(self._events[at])
+
+
+@lru_cache(maxsize=2 * EVENTS_KEPT)
+def _happening(event: JournalEvent) -> Happening:
+    return Happening(event.seq, event.wall_ms, event.kind, event.value)
 
 
 def _facts(runtime: Runtime, host: str) -> HostFacts:

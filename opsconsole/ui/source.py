@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,15 @@ class Outcome:
 
     accepted: int
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPiece:
+    """More of what a run wrote. `ended`: nothing will follow. `problem`: why nothing comes just now."""
+
+    data: bytes
+    ended: bool = False
+    problem: str = ""
 
 
 class ConsoleSource(Protocol):
@@ -48,6 +57,11 @@ class ConsoleSource(Protocol):
         """Takes the lead; `confirm` gets sentences of what would happen at once.
 
         Returns when it acts; raises when refused.
+        """
+
+    def output(self, run: str, host: str) -> AsyncIterator[OutputPiece]:
+        """What a run wrote on a host: the end of it, then all that follows, until it has ended. Raises what a person
+        has to mend.
         """
 
     def poll_now(self) -> None:

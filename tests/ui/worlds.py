@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
-from opsconsole.ui.source import Confirm, Outcome
+from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.engine import Step
 from scheduler_core.ids import DrainId, HostName
 from scheduler_core.observations import By, CordonRequested, DrainRequested, HostUnreachable, Observation
@@ -47,6 +47,7 @@ class FakeSource:
     cluster: Any  # a Cluster, or a DemoOnAClock
     ages: dict[str, float] = field(default_factory=dict)
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outputs: dict[str, list[OutputPiece]] = field(default_factory=dict)
     kernels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     pending: PendingInventory | None = None
     version: int = 1
@@ -119,6 +120,12 @@ class FakeSource:
         if not await confirm(["2 runs go on."]):
             raise RuntimeError("not confirmed")
         self.leader = "this console"
+
+    async def output(self, run: str, host: str) -> AsyncIterator[OutputPiece]:
+        """As the test wrote it; without an end mark it goes on, with nothing more."""
+        for piece in self.outputs.get(run, ()):
+            yield piece
+        await asyncio.Event().wait()
 
     def poll_now(self) -> None:
         self.polled += 1
