@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
@@ -50,6 +51,13 @@ class Runtime(Follower):
             self.follow()
         if outcome != ACCEPTED:
             raise OpsConsoleError(outcome)
+
+    async def ask_all(self, observations: Sequence[Observation]) -> list[OpsConsoleError]:
+        """All at once, so that one tick can take them. Returns why some were not taken; the others were."""
+        answers = await asyncio.gather(*(self.ask(o) for o in observations), return_exceptions=True)
+        if broken := [a for a in answers if isinstance(a, BaseException) and not isinstance(a, OpsConsoleError)]:
+            raise broken[0]
+        return [answer for answer in answers if isinstance(answer, OpsConsoleError)]
 
     async def _answer(self, request: int, deadline_s: float) -> str:
         until = time.monotonic() + deadline_s

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scheduler_core.budget import Budget, BudgetTree
+from scheduler_core.budget import Budget
 from scheduler_core.ids import BudgetId
 from scheduler_core.observations import UsageForgotten, WeightChanged
 from scheduler_core.state import ClusterState, WeightByHand
-from scheduler_core.usage import StepFunction
+from scheduler_core.usage import Ledgers, StepFunction
 
 
 def change_weight(state: ClusterState, event: WeightChanged) -> None:
@@ -21,8 +21,7 @@ def change_weight(state: ClusterState, event: WeightChanged) -> None:
     declared = budget.weight if known is None else known.instead_of
     if event.weight != declared:
         state.weights[budget.id] = WeightByHand(event.weight, declared, event.by, state.now)
-    kept = (b for b in state.budgets.budgets if b.id != budget.id)
-    state.budgets = BudgetTree.of([*kept, replace(budget, weight=event.weight)])
+    state.budgets = state.budgets.with_weight(budget.id, event.weight)
     _standings_turned(state)
 
 
@@ -34,14 +33,21 @@ def keep_weights(state: ClusterState, declared: Mapping[BudgetId, Budget]) -> di
 
 
 def forget_usage(state: ClusterState, event: UsageForgotten) -> None:
-    """Ledgers begin anew at this instant. What is corrected later about the time before is forgotten with it."""
-    if event.budget not in state.budgets.by_id:
-        return
-    for ledger in (state.ledgers.allocated, state.ledgers.unallocated):
-        for budget in state.budgets.subtree(event.budget):
-            if (step := ledger.get(budget)) is not None:
-                ledger[budget] = StepFunction([state.now], [step.rate], [0])
-    _standings_turned(state)
+    """From this instant on. What is corrected later about the time before is forgotten with it."""
+    if event.budget in state.budgets.by_id:
+        state.ledgers = without_past(state, event.budget)
+        _standings_turned(state)
+
+
+def without_past(state: ClusterState, budget: BudgetId) -> Ledgers:
+    """The ledgers as they are when the budget's past is forgotten: those of it and all below begin anew."""
+
+    def anew(ledger: dict[BudgetId, StepFunction]) -> dict[BudgetId, StepFunction]:
+        begun = {b: StepFunction([state.now], [ledger[b].rate], [0]) for b in below if b in ledger}
+        return {**ledger, **begun}
+
+    below = state.budgets.subtree(budget)
+    return Ledgers(anew(state.ledgers.allocated), anew(state.ledgers.unallocated), state.ledgers.service)
 
 
 def _standings_turned(state: ClusterState) -> None:

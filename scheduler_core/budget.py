@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -118,6 +118,10 @@ class BudgetTree:
             for budget in self.chains[leaf]:
                 found[budget].append(leaf)
         return {budget: tuple(leaves) for budget, leaves in found.items()}
+
+    def with_weight(self, budget: BudgetId, weight: int) -> BudgetTree:
+        """The same tree but for one weight, in millionths."""
+        return BudgetTree(tuple(replace(b, weight=weight) if b.id == budget else b for b in self.budgets))
 
     def subtree(self, budget: BudgetId) -> tuple[BudgetId, ...]:
         """The budget and all below it."""

@@ -1,4 +1,4 @@
-"""Commands that change something: the plan first, then a question or --yes, then the outcome, followed if asked."""
+"""The one way to change something: the plan first, then a question or --yes, then the outcome, followed if asked."""
 
 from __future__ import annotations
 
@@ -19,97 +19,27 @@ from opsconsole.cli.wiring import view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.config.ranges import expand
 from opsconsole.errors import OpsConsoleError, UsageError
-from opsconsole.presenting.drains import draining_words
-from opsconsole.presenting.host_plans import plan_cordon, plan_declare, plan_drain, plan_undrain
+from opsconsole.presenting.following import followed, progress
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
-from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue
 from opsconsole.runtime import Runtime
-from opsconsole.spans import parse_span_ms
-from scheduler_core.ids import HostName, WorkloadId
+from scheduler_core.ids import WorkloadId
 from scheduler_core.observations import By, Observation
-from scheduler_core.workload import WorkloadPhase
+from scheduler_core.units import GPU_HOUR
 
 WAIT_S = 0.3
 Make = Callable[[ClusterView, Sequence[str]], Plan]
-Done = Callable[[ClusterView, Sequence[str]], str | None]  # how it ended; None: not yet
+Done = Callable[[ClusterView], str | None]  # how it ended; None: not yet
 Meanwhile = Callable[[ClusterView, Sequence[str]], Sequence[str]]  # what it waits for
 
 
-# -- hosts --------------------------------------------------------------------------------------------------------
-
-
-def drain(args: argparse.Namespace) -> int:
-    """Empties hosts by the contract, or as --mode says."""
-    if (args.mode == "finish") != bool(args.deadline):
-        raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
-    deadline = _span(args.deadline, "--deadline") if args.deadline else None
-    hosts = host_names(args.hosts)
-    return act(args, hosts, lambda v, names: plan_drain(v, names, args.mode, deadline), _drained, draining_words)
-
-
-def undrain(args: argparse.Namespace) -> int:
-    return act(args, host_names(args.hosts), plan_undrain)
-
-
-def cordon(args: argparse.Namespace) -> int:
-    return act(args, host_names(args.hosts), plan_cordon)
-
-
-def declare(args: argparse.Namespace) -> int:
-    return act(args, host_names(args.hosts), lambda v, names: plan_declare(v, names, args.what))
-
-
 def host_names(patterns: Sequence[str]) -> list[str]:
+    """Raises UsageError for what is no pattern of names."""
     try:
         return list(dict.fromkeys(name for pattern in patterns for name in expand(pattern)))
     except ValueError as error:
         raise UsageError(str(error)) from error
-
-
-def _span(text: str, option: str) -> int:
-    try:
-        return parse_span_ms(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from error
-
-
-def _drained(view: ClusterView, names: Sequence[str]) -> str | None:
-    """None while some host still has something to drain; else how it ended."""
-    states = {name: view.state.hosts[HostName(name)] for name in names if name in view.state.hosts}
-    going = [name for name, record in states.items() if record.state == "draining"]
-    if going:
-        return None
-    return ", ".join(f"{name} {record.state.value}" for name, record in states.items())
-
-
-# -- workloads ----------------------------------------------------------------------------------------------------
-
-
-def requeue(args: argparse.Namespace) -> int:
-    return act_on_workloads(args, lambda v, ids: plan_requeue(v, ids, args.now), _left_runs)
-
-
-def cancel(args: argparse.Namespace) -> int:
-    return act_on_workloads(args, plan_cancel, _ended)
-
-
-def hold(args: argparse.Namespace) -> int:
-    return act_on_workloads(args, plan_hold)
-
-
-def release(args: argparse.Namespace) -> int:
-    return act_on_workloads(args, plan_release)
-
-
-def act_on_workloads(args: argparse.Namespace, make: Make, done: Done | None = None) -> int:
-    """They are named by ids, or by names that one live workload has."""
-
-    def named(view: ClusterView, words: Sequence[str]) -> Plan:
-        return make(view, workload_ids(view, words))
-
-    return act(args, args.ids, named, done)
 
 
 def workload_ids(view: ClusterView, words: Sequence[str]) -> list[WorkloadId]:
@@ -126,36 +56,28 @@ def workload_ids(view: ClusterView, words: Sequence[str]) -> list[WorkloadId]:
     return list(dict.fromkeys(found))
 
 
-def _left_runs(view: ClusterView, ids: Sequence[str]) -> str | None:
-    records = [view.state.workloads.get(WorkloadId(w)) for w in ids]
-    stopping = [r for r in records if r is not None and r.run and view.state.runs[r.run].stop is not None]
-    pending = [r for r in records if r is not None and r.pending is not None]
-    return None if stopping or pending else "requeued"
-
-
-def _ended(view: ClusterView, ids: Sequence[str]) -> str | None:
-    records = [view.state.workloads.get(WorkloadId(w)) for w in ids]
-    return "ended" if all(r is None or r.phase is WorkloadPhase.ENDED for r in records) else None
-
-
-# -- one way to act -----------------------------------------------------------------------------------------------
+def by_of(args: argparse.Namespace) -> By:
+    """Who asks, and why."""
+    return By(current_user(), args.reason or "", args.ticket or "")
 
 
 def act(
     args: argparse.Namespace,
     targets: Sequence[str],
     make: Make,
-    done: Done | None = None,
     meanwhile: Meanwhile | None = None,
     ended: str = "requested",
 ) -> int:
-    """Plan, ask, check again, send, and with --wait follow to the true end. `ended`: what it is once journalled."""
+    """Plan, ask, check again, send, and with --wait follow to the true end. `ended`: what it is once journalled.
+
+    Exit status 1 where it ended otherwise than asked for.
+    """
     runtime, view = look(args)
     plan = make(view, targets)
     if plan.done:
         return report(args, plan, plan.done)
-    if plan.refused:
-        raise UsageError("\n".join(plan.refused), advice="nothing was done")
+    if plan.refused or plan.missing:
+        raise UsageError("\n".join((*plan.refused, *[plan.missing] * bool(plan.missing))), advice="nothing was done")
     if not args.json:
         show_plan(plan)
     if args.dry_run:
@@ -164,14 +86,16 @@ def act(
         return 0
     confirm(args, plan)
     runtime.follow()
-    again = make(view_of(runtime), targets)
-    if again.facts != plan.facts:
+    view = view_of(runtime)
+    if make(view, targets).facts != plan.facts:
         raise OpsConsoleError("the cluster changed since the plan was shown; nothing was done", advice="run it again")
-    by = By(current_user(), args.reason or "")
-    asyncio.run(send(runtime, plan.observations(by)))
-    if getattr(args, "wait", False) and done:
-        ended = wait_for(runtime, plan.targets, done, meanwhile)
-    return report(args, plan, ended)
+    asked = followed(view, plan.action, plan.targets)
+    asyncio.run(send(runtime, plan.observations(by_of(args))))
+    if not getattr(args, "wait", False):
+        return report(args, plan, ended)
+    said = None if meanwhile is None else lambda v: meanwhile(v, plan.targets)
+    ended = wait_for(runtime, lambda v: now.outcome if (now := progress(v, asked)).ended else None, said)
+    return report(args, plan, ended) or int(not progress(view_of(runtime), asked).well)
 
 
 def show_plan(plan: Plan, console: Console | None = None) -> None:
@@ -189,22 +113,27 @@ def show_plan_json(plan: Plan) -> None:
         "rows": [row.data or [cell.text for cell in row.cells] for row in plan.table.rows],
         "effect": list(plan.effect),
         "guarantees_broken": plan.guarantees_broken,
+        "lost_gpu_h": round(plan.lost_gpu_ms / GPU_HOUR, 3),
     }
     print(json.dumps(found, indent=2))
 
 
 async def send(runtime: Runtime, observations: Sequence[Observation]) -> None:
-    for observation in observations:
-        await runtime.ask(observation)
+    """Raises OpsConsoleError with every refusal, and how many were taken all the same."""
+    problems = await runtime.ask_all(observations)
+    if problems:
+        taken = len(observations) - len(problems)
+        part = f"; {taken} of {len(observations)} were taken" if taken else ""
+        raise OpsConsoleError("; ".join(map(str, problems)) + part)
 
 
-def wait_for(runtime: Runtime, targets: Sequence[str], done: Done, meanwhile: Meanwhile | None = None) -> str:
+def wait_for(runtime: Runtime, done: Done, meanwhile: Callable[[ClusterView], Sequence[str]] | None = None) -> str:
     """Follows the journal until the action has truly ended. Ctrl-C stops waiting, not the action."""
     print("waiting; Ctrl-C stops waiting, not what was asked for", file=sys.stderr)
     said: Sequence[str] = ()
     try:
-        while (ended := done(view := view_of(runtime), targets)) is None:
-            if meanwhile is not None and (words := meanwhile(view, targets)) != said:
+        while (ended := done(view := view_of(runtime))) is None:
+            if meanwhile is not None and (words := meanwhile(view)) != said:
                 said = words
                 print(*words, sep="\n", file=sys.stderr)
             time.sleep(WAIT_S)

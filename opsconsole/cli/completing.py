@@ -115,6 +115,7 @@ def _workloads(state: ClusterState) -> Iterable[str]:
 KNOWN: dict[str, Callable[[ClusterState], Iterable[str]]] = {
     "HOST": lambda state: state.hosts,
     "PATH": lambda state: (state.budgets.paths[leaf] for leaf in state.budgets.leaves),
+    "BUDGET": lambda state: state.budgets.by_path,
     "WORKLOAD": _workloads,
     "RUN": lambda state: state.workloads,
     "ID": lambda state: (*_workloads(state), *state.budgets.by_path, *state.hosts),

@@ -26,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--write", metavar="SPAN", help="open a write window at start, for example 15m")
     parser.set_defaults(run="console:run")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for add in (_leading, _asking, _acting_on_workloads, _acting_on_hosts, _offline):
+    for add in (_leading, _asking, _acting_on_workloads, _acting_on_hosts, _acting_on_budgets, _offline):
         add(commands)
     return parser
 
@@ -77,6 +77,7 @@ def _reason(text: str) -> str:
 def _action(parser: argparse.ArgumentParser, reason: bool = False, wait: bool = True) -> None:
     """What every action takes: the plan is shown first, then asked for, or taken with --yes."""
     parser.add_argument("--reason", type=_reason, required=reason, help="why; kept with the action")
+    parser.add_argument("--ticket", help="where more is written about it; kept with the action")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
     if wait:
@@ -175,16 +176,24 @@ def _acting_on_workloads(commands: Any) -> None:
         ("cancel", "end a workload for good"),
         ("hold", "keep waiting workloads from starting"),
         ("release", "let held workloads wait again"),
+        ("move", "to another budget; what they have used stays where it was charged"),
+        ("priority", "of workloads within their budget: higher goes first"),
     ):
-        parser = _command(commands, name, f"acting:{name}", what)
+        parser = _command(commands, name, f"changing:{name}", what)
         parser.add_argument("ids", nargs="+", metavar="WORKLOAD", help="its id, or its name where no other has it")
         if name == "requeue":
             parser.add_argument("--now", action="store_true", help="at once, even if that breaks the guarantee")
+        if name == "hold":
+            _for(parser, "then they wait again by themselves")
+        if name == "move":
+            parser.add_argument("--to", required=True, metavar="PATH", help="a leaf, for example olmo/eval")
+        if name == "priority":
+            parser.add_argument("--to", required=True, metavar="N", help="among the workloads of the same budget")
         _action(parser)
 
 
 def _acting_on_hosts(commands: Any) -> None:
-    drain = _command(commands, "drain", "acting:drain", "empty hosts by the contract")
+    drain = _command(commands, "drain", "changing:drain", "empty hosts by the contract")
     drain.add_argument("hosts", nargs="+", metavar="HOST", help="names or ranges, gpu[01-04]")
     drain.add_argument(
         "--mode",
@@ -201,13 +210,29 @@ def _acting_on_hosts(commands: Any) -> None:
         ("undrain", "back to serving: lifts a drain, a cordon or a suspicion"),
         ("cordon", "nothing new starts on the hosts; their runs go on"),
     ):
-        parser = _command(commands, name, f"acting:{name}", what)
-        parser.add_argument("hosts", nargs="+", metavar="HOST")
+        parser = _command(commands, name, f"changing:{name}", what)
+        parser.add_argument("hosts", nargs="+", metavar="HOST", help="names or ranges, gpu[01-04]")
+        if name == "cordon":
+            _for(parser, "then they serve again by themselves")
         _action(parser, reason=name == "cordon", wait=False)
-    declare = _command(commands, "declare", "acting:declare", "your word that a host is empty, or that it is dead")
+    declare = _command(commands, "declare", "changing:declare", "your word that a host is empty, or that it is dead")
     declare.add_argument("what", choices=("empty", "dead"))
     declare.add_argument("hosts", nargs="+", metavar="HOST")
     _action(declare, reason=True, wait=False)
+
+
+def _for(parser: argparse.ArgumentParser, then: str) -> None:
+    parser.add_argument("--for", dest="span", metavar="SPAN", help=f"for so long, 2h; {then}")
+
+
+def _acting_on_budgets(commands: Any) -> None:
+    weight = _command(commands, "weight", "changing:weight", "of a budget, until the inventory says another")
+    weight.add_argument("budget", metavar="BUDGET")
+    weight.add_argument("--to", required=True, metavar="WEIGHT", help="0 or more, such as 3 or 2.5")
+    _action(weight, reason=True, wait=False)
+    forget = _command(commands, "forget", "changing:forget", "the usage of budgets, and of all below them, up to now")
+    forget.add_argument("budgets", nargs="+", metavar="BUDGET")
+    _action(forget, reason=True, wait=False)
 
 
 def _offline(commands: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from opsconsole.cli.acting import send, show_plan, wait_for
+from opsconsole.cli.acting import by_of, send, show_plan, wait_for
 from opsconsole.cli.asking import look
 from opsconsole.cli.prompting import confirm
 from opsconsole.cli.wiring import view_of
@@ -25,7 +25,6 @@ from opsconsole.presenting.submitting import plan_submit
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
 from scheduler_core.ids import WorkloadId
-from scheduler_core.observations import By
 from scheduler_core.workload import Launch, Workload, WorkloadPhase
 
 SIGNALS = [s.name for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -47,7 +46,7 @@ def submit(args: argparse.Namespace) -> int:
             print(json.dumps({"id": workload.id, "outcome": "dry run", "decisions": rows}, indent=2))
         return 0
     confirm(args, plan)
-    asyncio.run(send(runtime, plan.observations(By(current_user(), args.reason or ""))))
+    asyncio.run(send(runtime, plan.observations(by_of(args))))
     if args.wait:
         return _await_end(args, runtime, workload.id)
     print(json.dumps({"id": workload.id, "outcome": "queued"}) if args.json else workload.id)
@@ -56,7 +55,7 @@ def submit(args: argparse.Namespace) -> int:
 
 def _await_end(args: argparse.Namespace, runtime: Runtime, wid: WorkloadId) -> int:
     """Its end, or that it is held: then only a person lets it go on."""
-    wait_for(runtime, [wid], _settled)
+    wait_for(runtime, lambda view: _settled(view, wid))
     record = view_of(runtime).state.workloads.get(wid)
     held = record is not None and record.phase is WorkloadPhase.HELD
     outcome = "held" if held else record.outcome.value if record is not None and record.outcome else "unknown"
@@ -66,11 +65,10 @@ def _await_end(args: argparse.Namespace, runtime: Runtime, wid: WorkloadId) -> i
     return 0 if outcome == "succeeded" else 1
 
 
-def _settled(view: ClusterView, ids: Sequence[str]) -> str | None:
+def _settled(view: ClusterView, wid: WorkloadId) -> str | None:
     """Nothing more comes of it by itself."""
-    records = [view.state.workloads.get(WorkloadId(w)) for w in ids]
-    over = (WorkloadPhase.ENDED, WorkloadPhase.HELD)
-    return "over" if all(r is None or r.phase in over for r in records) else None
+    record = view.state.workloads.get(wid)
+    return "over" if record is None or record.phase in (WorkloadPhase.ENDED, WorkloadPhase.HELD) else None
 
 
 def build(args: argparse.Namespace, view: ClusterView) -> Workload:

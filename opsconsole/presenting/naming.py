@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 
-from opsconsole.presenting.text import clean
-from scheduler_core.ids import WorkloadId
+from opsconsole.presenting.text import clean, few
+from scheduler_core.ids import BudgetId, WorkloadId
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.workload import WorkloadPhase
 
@@ -37,6 +37,27 @@ def find_workload(state: ClusterState, word: str) -> WorkloadId:
     near = difflib.get_close_matches(stem, known, n=1)
     fix = f"did you mean {near[0]!r}?" if near else "opsconsole queue and opsconsole runs --all list them"
     raise ValueError(f"no workload {clean(word, 60)!r}; {fix}")
+
+
+def find_leaf(state: ClusterState, path: str) -> BudgetId:
+    """A budget that holds workloads, by its path. Raises ValueError "what is wrong; what to do"."""
+    leaves = [state.budgets.paths[leaf] for leaf in state.budgets.leaves]
+    if not path:
+        raise ValueError(f"say to which budget: {few(sorted(leaves), 6)}")
+    found = state.budgets.by_path.get(path)
+    if found is None:
+        raise ValueError(f"{clean(path, 60)}: {no_budget(state, path)}")
+    if not state.budgets.is_leaf(found):
+        below = [state.budgets.paths[leaf] for leaf in state.budgets.leaves_below[found]]
+        raise ValueError(f"{path} has budgets below it, and only those hold workloads: {few(below, 6)}")
+    return found
+
+
+def no_budget(state: ClusterState, path: str) -> str:
+    """Why a path is none; the nearest one, or what there is."""
+    near = difflib.get_close_matches(path, state.budgets.by_path, n=1)
+    known = f"did you mean {near[0]}?" if near else f"there are {few(sorted(state.budgets.by_path), 6) or 'none'}"
+    return f"no such budget; {known}"
 
 
 def _ids(records: list[WorkloadRecord]) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opsconsole.presenting.rows import Column, TableView
-from opsconsole.presenting.text import clean, count, few
+from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, span
+from opsconsole.presenting.view import ClusterView
 from scheduler_core.observations import By, Observation
 
 NOTHING = "nothing would change"  # of a plan without a row
@@ -19,7 +20,11 @@ PLAIN_COLUMNS = (Column("WHAT", 14, most=30), Column("NOW", 14, most=40), Column
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`facts` are what the plan rests on: a plan whose facts differ at commit comes back. `refused` tells why not."""
+    """`facts` are what the plan rests on: a plan whose facts differ at commit comes back. `refused` tells why not.
+
+    `lost_gpu_ms`: work that is thrown away, in GPU-thousandths x ms. `missing`: what must be said before it can be
+    carried out. `undo`: the command that takes it back; empty where nothing does.
+    """
 
     action: str
     targets: tuple[str, ...]
@@ -32,6 +37,9 @@ class Plan:
     refused: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()  # targets whose facts are too old to act on
     done: str = ""  # all of it is so already, in a word for the one who asked
+    lost_gpu_ms: int = 0
+    missing: str = ""
+    undo: str = ""
 
     @property
     def possible(self) -> bool:
@@ -47,10 +55,35 @@ def refusals(whys: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def command_line(action: str, targets: Sequence[str], *more: str) -> str:
-    """What does the same without the console."""
-    return shlex.join(["opsconsole", action, *targets, *more, "--reason", "…"])
+    """What does the same without the console; nothing where there is nothing to do it to."""
+    return shlex.join(["opsconsole", action, *targets, *more, "--reason", "…"]) if targets else ""
+
+
+def for_words(for_ms: int | None) -> tuple[str, ...]:
+    """The option of what is asked for a while."""
+    return () if for_ms is None else ("--for", span(for_ms))
+
+
+def lifted(view: ClusterView, for_ms: int | None) -> str:
+    """Until when, where it ends by itself."""
+    return "" if for_ms is None else f", until {day_clock(view.wall_ms + for_ms, view.wall_ms)}"
+
+
+def said(text: str) -> str:
+    """What was typed and cannot be taken, before what is wanted."""
+    return f"{clean(text, 60)!r} will not do: " if text else ""
+
+
+def undone_by(action: str, targets: Sequence[str], *more: str) -> str:
+    """The command of the console that takes it back."""
+    return shlex.join([action, *targets, *more]) if targets else ""
 
 
 def broken_line(guarantees: int) -> tuple[str, ...]:
     """The line of an effect that breaks guarantees; none where it breaks none."""
     return (f"breaks {count(guarantees, 'guarantee')}",) if guarantees else ()
+
+
+def lost_line(amounts: Sequence[int]) -> tuple[str, ...]:
+    """Work lost (GPU-thousandths x ms), where it is that of several and stands in no row."""
+    return (f"{gpu_hours(sum(amounts))} GPU-h lost in all",) if len([a for a in amounts if a]) > 1 else ()

@@ -13,7 +13,8 @@ from textual.binding import Binding, BindingType
 
 from opsconsole.presenting.breaker import plan_breaker_reset
 from opsconsole.presenting.cluster_plans import plan_reload
-from opsconsole.presenting.host_plans import Mode, plan_cordon, plan_drain, plan_undrain
+from opsconsole.presenting.drain_plans import Mode, plan_drain
+from opsconsole.presenting.host_plans import plan_cordon, plan_undrain
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
 from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue

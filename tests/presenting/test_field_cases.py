@@ -19,8 +19,8 @@ def test_a_bulk_return_names_the_host_that_is_out_for_another_reason() -> None:
     for host in hosts:
         source.happen(CordonRequested(HostName(host), XID if host == "gpu004" else UPDATE))
     plan = plan_undrain(source.view(), hosts)
-    assert plan.effect == (
-        "taken out for different reasons: XID 79 (opsconsole): gpu004; kernel update (kim): 8 hosts",
+    assert plan.effect[0] == (
+        "taken out for different reasons: XID 79 (opsconsole): gpu004; kernel update (kim): 8 hosts"
     )
     assert plan.table.rows[0].key == "gpu004" and plan.possible
     source.happen(*plan.observations(By("ada", "after the update")))
@@ -33,4 +33,4 @@ def test_a_bulk_return_names_the_host_that_is_out_for_another_reason() -> None:
 def test_one_reason_for_all_needs_no_line() -> None:
     source = FakeSource(Cluster(hosts={"h1": 8, "h2": 8}))
     source.happen(CordonRequested(HostName("h1"), UPDATE), CordonRequested(HostName("h2"), UPDATE))
-    assert plan_undrain(source.view(), ["h1", "h2"]).effect == ()
+    assert plan_undrain(source.view(), ["h1", "h2"]).effect == ("serving then: 2 hosts with 16 GPUs",)

@@ -225,7 +225,7 @@ async def test_a_success_is_news_for_a_while_and_esc_reads_it() -> None:
             await filled_plan(app, pilot, "2", host, "C")
             await commit(pilot)
             app.redraw()
-            assert f"✓ cordon {host}: done" in status(app)
+            assert f"✓ cordon {host}: cordoned" in status(app)
             if host == "gpu003":
                 await pilot.press("escape")
                 assert "✓" not in status(app) and app.page == "hosts", "what was said first, the page later"
@@ -233,7 +233,7 @@ async def test_a_success_is_news_for_a_while_and_esc_reads_it() -> None:
         app.redraw()
         assert "✓" not in status(app)
         await command(pilot, "results")
-        assert "cordon gpu003: done" in seen(app)
+        assert "cordon gpu003: cordoned" in seen(app)
 
 
 async def test_a_key_that_repeats_does_not_commit(monkeypatch: pytest.MonkeyPatch) -> None:

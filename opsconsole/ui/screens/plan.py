@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label
 
 from opsconsole.presenting.changes import changes
-from opsconsole.presenting.host_plans import Mode
+from opsconsole.presenting.drain_plans import Mode
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, clock, count, parse_until
