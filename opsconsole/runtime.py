@@ -9,14 +9,16 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError
 from opsconsole.following import Follower
-from opsconsole.hostlinks import OLDER_COPY
-from opsconsole.leader import Confirm, Leader, Reread
 from opsconsole.ports import ClusterStore, Pool, PoolFactory
 from opsconsole.site import Site
 from scheduler_core.observations import Observation
+
+if TYPE_CHECKING:  # most consoles never lead: what that needs is imported by the first that does
+    from opsconsole.leader import Confirm, Leader, Reread
 
 ACCEPTED = "accepted"
 ANSWER_S = 0.05
@@ -75,6 +77,8 @@ class Runtime(Follower):
         """
         if self.make_pool is None:
             raise OpsConsoleError("this process can only follow")
+        from opsconsole.leader import Leader
+
         await asyncio.to_thread(_check, self.store)
         epoch = self.store.acquire(kind)
         if epoch is None:
@@ -108,6 +112,8 @@ class Runtime(Follower):
 
 def _check(store: ClusterStore) -> None:
     """On a connection of its own, as it takes long. Raises StoreError for what nobody may lead by."""
+    from opsconsole.hostlinks import OLDER_COPY
+
     checked = store.another()
     try:
         checked.check()

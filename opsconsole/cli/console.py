@@ -8,11 +8,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from opsconsole.cli.wiring import Place
-from opsconsole.demo.cluster import DemoCluster
 from opsconsole.errors import UsageError
 from opsconsole.memory import all_to_stay
 
 if TYPE_CHECKING:
+    from opsconsole.demo.cluster import DemoCluster
     from opsconsole.ui.app import OpsConsoleApp
 
 FAULT_AT_S = 40.0
@@ -62,6 +62,7 @@ async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
 
 async def _demo(args: argparse.Namespace) -> int:
     from opsconsole.cli.source import LiveSource
+    from opsconsole.demo.cluster import DemoCluster
     from opsconsole.demo.feeding import feed
     from opsconsole.demo.stream import submissions
     from opsconsole.ui.app import OpsConsoleApp
