@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from opsconsole.cli.kept import led_by
 from opsconsole.cli.reloading import pending
 from opsconsole.cli.wiring import Place
-from opsconsole.leader import LeadPlan
 from opsconsole.presenting.hosts import problems
 from opsconsole.presenting.sentences import sentence
 from opsconsole.presenting.text import clean, count, few
@@ -18,6 +18,9 @@ from scheduler_core.decisions import PassDone
 from scheduler_core.fleet import Reach
 from scheduler_core.ids import HostName
 from scheduler_core.state import HostRecord
+
+if TYPE_CHECKING:
+    from opsconsole.leader import LeadPlan
 
 NAMED = 8  # hosts of one reason
 
