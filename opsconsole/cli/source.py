@@ -9,18 +9,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError, StoreError
-from opsconsole.leader import LeadPlan
 from opsconsole.ports import Pool
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
 from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.observations import Observation
+
+if TYPE_CHECKING:
+    from opsconsole.leader import LeadPlan
 
 OUTPUT_BYTES = 256 * 1024  # of a run's output: where it begins, and how far behind it may fall
 
