@@ -1,93 +1,47 @@
 """Hosts that replay recorded probe lines: an SSH server each, with its own address, port and host key on loopback.
 
 `python -m benchmarks.ssh.servers ROOT COUNT` writes ROOT/inventory.yaml with all that a client needs, prints a line
-when every server listens, and serves until its stdin ends. A process of its own, so that its CPU is not the client's.
+when every server listens, and serves until its stdin ends. A line `drop` there cuts every connection. A process of its
+own, so that its CPU is not the client's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import asyncssh
 
 from benchmarks.ssh.record import recorded
+from tests.transport.fakehosts import FakeHost, FakeServer
 
 UPTIME = re.compile(rb'"uptime_s":[0-9.]+')
-BOOT_END = b"\nboot; exit\n"
-HELLO = {"boot_id": "boot1", "hostkit": "replay", "runs": []}
 RECORDED_GPU = b'"GPU-00000001-'  # how UUIDs of the recorded host begin
+BUDGETS = 20
+Live = set[asyncssh.SSHServerConnection]
 
 
-class Replay(asyncssh.SSHServerSession[bytes]):
-    """One agent's session: BOOT for the boot script, an answer for every request, a recorded line per interval."""
+class Replay(FakeHost):
+    """A recorded line per interval, with GPUs of its own; `number` of the host, from 1."""
 
-    def __init__(self, lines: list[bytes], gpu: bytes) -> None:
-        self._lines, self._gpu = lines, gpu
+    def __init__(self, lines: list[bytes], number: int) -> None:
+        super().__init__()
+        self._lines, self._gpu = lines, b'"GPU-%08x-' % number
         self._next = random.randrange(len(lines))
-        self._data = b""
-        self._booted = False
-        self._timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
-        self._chan = chan
-
-    def exec_requested(self, command: str) -> bool:
-        return command == "exec /bin/sh"
-
-    def data_received(self, data: bytes, datatype: int | None) -> None:
-        self._data += data
-        if not self._booted and self._data.endswith(BOOT_END):
-            self._boot()
-        elif self._booted:
-            *lines, self._data = self._data.split(b"\n")
-            for line in lines:
-                self._answer(json.loads(line))
-
-    def _boot(self) -> None:
-        nonce = re.search(rb"nonce=(\w+)", self._data)
-        assert nonce is not None
-        self._booted, self._data = True, b""
-        boot = {"nonce": nonce[1].decode(), "home": "/", "uname": "Linux", "python": "/usr/bin/python3", "have": True}
-        self._chan.write(b"\nOPSCONSOLE-BOOT " + json.dumps(boot).encode() + b"\n")
-
-    def _answer(self, request: dict[str, Any]) -> None:
-        self._chan.write(json.dumps({"re": request["id"], "ok": True, **HELLO}).encode() + b"\n")
-        if request["op"] == "hello":
-            self._probe(float(request["interval_s"]))
-
-    def _probe(self, interval_s: float) -> None:
-        if self._chan.is_closing():
-            return
+    def probe(self) -> bytes:
         uptime = b'"uptime_s":%.3f' % time.monotonic()  # a line with an old stamp would be taken for a late one
         line = self._lines[self._next].replace(RECORDED_GPU, self._gpu)
-        self._chan.write(UPTIME.sub(uptime, line, count=1))
         self._next = (self._next + 1) % len(self._lines)
-        self._timer = asyncio.get_running_loop().call_later(interval_s, self._probe, interval_s)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        return UPTIME.sub(uptime, line, count=1)
 
 
-class Server(asyncssh.SSHServer):
-    """`gpu`: how the UUIDs of this host begin."""
-
-    def __init__(self, lines: list[bytes], gpu: bytes) -> None:
-        self._lines, self._gpu = lines, gpu
-
-    def session_requested(self) -> Replay:
-        return Replay(self._lines, self._gpu)
-
-
-async def listen(root: Path, count: int) -> list[tuple[str, int, str]]:
+async def listen(root: Path, count: int, live: Live) -> list[tuple[str, int, str]]:
     """Address, port and public host key of each server; user_key and user_key.pub are what they let in."""
     user, lines = asyncssh.generate_private_key("ssh-ed25519"), recorded()
     user.write_private_key(str(root / "user_key"))
@@ -99,7 +53,7 @@ async def listen(root: Path, count: int) -> list[tuple[str, int, str]]:
         server = await asyncssh.listen(
             address,
             0,
-            server_factory=partial(Server, lines, b'"GPU-%08x-' % (number + 1)),
+            server_factory=partial(FakeServer, Replay(lines, number + 1), live),
             server_host_keys=[key],
             authorized_client_keys=str(root / "user_key.pub"),
             encoding=None,
@@ -117,17 +71,21 @@ def write_inventory(root: Path, hosts: list[tuple[str, int, str]]) -> None:
         for number, (address, port, _) in enumerate(hosts)
     )
     ssh = f"{{user: bench, identity: {root}/user_key, known_hosts: {root}/known_hosts}}"
-    text = f"hosts:\n{rows}\nssh: {ssh}\nstate_dir: {root}/state\nbudgets:\n  - {{name: research}}\n"
+    budgets = "\n".join(f"  - {{name: team{number:02}, weight: {number % 5 + 1}}}" for number in range(BUDGETS))
+    text = f"hosts:\n{rows}\nssh: {ssh}\nstate_dir: {root}/state\nbudgets:\n{budgets}\n"
     (root / "inventory.yaml").write_text(text)
 
 
 async def main(root: Path, count: int) -> None:
-    hosts = await listen(root, count)
-    write_inventory(root, hosts)
+    live: Live = set()
+    write_inventory(root, await listen(root, count, live))
     print("ready", flush=True)
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
+    while line := await reader.readline():
+        if line == b"drop\n":
+            for connection in list(live):
+                connection.abort()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,11 +14,40 @@ import asyncssh
 
 from opsconsole.transport.address import HostAddress
 
+BOOT_END = b"\nboot; exit\n"
+BOOT_ID = "boot1"
+PADDED = json.dumps({"event": "probe", "probe": {"padding": "x" * 2000}}).encode() + b"\n"
+
+
+class FakeHost:
+    """What every session to it says. Its runs start, and end when they are stopped; its probes tell nothing."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, dict[str, Any]] = {}
+
+    def probe(self) -> bytes:
+        """A line, with its newline."""
+        return PADDED
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        token = str(request.get("token", ""))
+        if request["op"] == "start":
+            return {"run": self.runs.setdefault(token, self._started(token, request))}
+        if request["op"] == "stop" and token in self.runs:
+            self.runs[token] |= {"phase": "released", "exit": {"signal": "SIGTERM"}, "signalled": True}
+            return {"run": self.runs[token]}
+        return {"boot_id": BOOT_ID, "hostkit": "fake", "runs": [*self.runs.values()]}
+
+    def _started(self, token: str, request: dict[str, Any]) -> dict[str, Any]:
+        of_order = {"token": token, "store": request["store"], "gpus": request["spec"]["gpus"], "boot_id": BOOT_ID}
+        return {**of_order, "phase": "running", "ran_s": 0.0, "exit": None, "signalled": False}
+
 
 class FakeSession(asyncssh.SSHServerSession[bytes]):
     """Answers the boot script with BOOT, then every request; sends a probe every interval."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: FakeHost) -> None:
+        self._host = host
         self._chan: asyncssh.SSHServerChannel[bytes] | None = None
         self._data = b""
         self._booted = False
@@ -40,23 +70,20 @@ class FakeSession(asyncssh.SSHServerSession[bytes]):
 
     def _boot(self) -> None:
         nonce = re.search(rb"nonce=(\w+)", self._data)
-        if nonce is None or not self._data.endswith(b"\nboot; exit\n"):
+        if nonce is None or not self._data.endswith(BOOT_END):
             return
         self._booted, self._data = True, b""
         boot = {"nonce": nonce[1].decode(), "home": "/", "uname": "Fake", "python": "/python3", "have": True}
         self._write(b"\nOPSCONSOLE-BOOT " + json.dumps(boot).encode() + b"\n")
 
     def _answer(self, request: dict[str, Any]) -> None:
-        self._say({"re": request["id"], "ok": True, "runs": []})
+        self._write(json.dumps({"re": request["id"], "ok": True, **self._host.answer(request)}).encode() + b"\n")
         if request["op"] == "hello":
             self._probe(float(request["interval_s"]))
 
     def _probe(self, interval_s: float) -> None:
-        self._say({"event": "probe", "probe": {"padding": "x" * 2000}})
+        self._write(self._host.probe())
         self._timer = asyncio.get_running_loop().call_later(interval_s, self._probe, interval_s)
-
-    def _say(self, fields: dict[str, Any]) -> None:
-        self._write(json.dumps(fields).encode() + b"\n")
 
     def _write(self, data: bytes) -> None:
         if self._chan is not None and not self._chan.is_closing():
@@ -68,8 +95,22 @@ class FakeSession(asyncssh.SSHServerSession[bytes]):
 
 
 class FakeServer(asyncssh.SSHServer):
+    """One connection to a host; `live`, where given, has all that are open."""
+
+    def __init__(self, host: FakeHost, live: set[asyncssh.SSHServerConnection] | None = None) -> None:
+        self._host, self._live = host, live
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+        if self._live is not None:
+            self._live.add(conn)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._live is not None:
+            self._live.discard(self._connection)
+
     def session_requested(self) -> FakeSession:
-        return FakeSession()
+        return FakeSession(self._host)
 
 
 class FakeHosts:
@@ -87,7 +128,7 @@ class FakeHosts:
         self._server = await asyncssh.listen(
             "127.0.0.1",
             0,
-            server_factory=FakeServer,
+            server_factory=partial(FakeServer, FakeHost()),
             server_host_keys=[host_key],
             authorized_client_keys=str(self._root / "user.pub"),
             encoding=None,
