@@ -12,7 +12,7 @@ help:
 	@echo "make check        tests, lint, types, import contracts"
 	@echo "make bench        benchmarks, with the figures on the standard output"
 	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
-	@echo "make looks        keep how the screens look now, for their tests: read the difference in git"
+	@echo "make looks        keep how the screens look now for their tests, and write docs/keys.md: read the difference in git"
 	@echo "make screenshots  redraw screenshots/ from the demo, with a fixed seed and clock"
 
 $(READY): pyproject.toml requirements.lock
@@ -47,7 +47,7 @@ soak: $(READY)
 
 .PHONY: looks
 looks: $(READY)
-	@OPSCONSOLE_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/ui/test_screens.py
+	@OPSCONSOLE_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/ui/test_screens.py tests/ui/test_keys.py
 
 screenshots: $(READY)
 	@$(BIN)/python -m tests.screenshots

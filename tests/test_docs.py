@@ -13,6 +13,7 @@ import pytest
 from opsconsole.cli import main
 from opsconsole.cli.parser import build_parser
 from opsconsole.config import budgets, clusters, inventory, knobs, reach, snapshot
+from opsconsole.settings import ABOUT
 from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.keymap import shown_key
 from scheduler_core.policy import Policy
@@ -35,6 +36,7 @@ KEYS = {
         *knobs.LATER,
         "min_runtime_bounds",
     ),
+    "docs/config.md": tuple(ABOUT),
     "docs/snapshot.md": (*snapshot.TOP, *snapshot.HOST_FIELDS, *snapshot.WORKLOAD_FIELDS, *snapshot.STATES),
 }
 

@@ -12,8 +12,10 @@ from opsconsole.errors import UsageError
 from opsconsole.memory import all_to_stay
 
 if TYPE_CHECKING:
+    from opsconsole.config.console import Layer
     from opsconsole.demo.cluster import DemoCluster
     from opsconsole.ui.app import OpsConsoleApp
+    from opsconsole.ui.desk import Desk
 
 FAULT_AT_S = 40.0
 FAULT = ("gpu06", 3)
@@ -23,14 +25,22 @@ def run(args: argparse.Namespace) -> int:
     """Opens the console; it follows, unless --lead."""
     _need_terminal()
     place = Place.of(args)
+    desk = _desk(args, place.inventory.console)
     write = f"{args.write} from the command line" if args.write else ""
-    return asyncio.run(_show(place, "console" if args.lead else "", write, hand_over=True))
+    return asyncio.run(show(place, "console" if args.lead else "", write, desk=desk))
 
 
 def run_demo(args: argparse.Namespace) -> int:
     """The console on a cluster of its own, which it leads and which goes with it."""
     _need_terminal()
-    return asyncio.run(_demo(args))
+    return asyncio.run(_demo(args, _desk(args)))
+
+
+def _desk(args: argparse.Namespace, cluster: Layer | None = None) -> Desk:
+    with all_to_stay():
+        from opsconsole.cli.desk import desk_of
+
+        return desk_of(args, cluster)
 
 
 def _need_terminal() -> None:
@@ -40,19 +50,19 @@ def _need_terminal() -> None:
 
 async def present(app: OpsConsoleApp) -> int:
     """The console until somebody leaves it: its exit status. Raises the defect that ended it."""
-    status = await app.run_async() or 0
+    status = await app.run_async(mouse=app.settings.mouse) or 0
     if app.failure is not None:
         raise app.failure
     return status
 
 
-async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
+async def show(place: Place, lead_as: str = "", write: str = "", desk: Desk | None = None) -> int:
     with all_to_stay():
         from opsconsole.cli.source import LiveSource
         from opsconsole.ui.app import OpsConsoleApp
 
-        source = LiveSource(place, place.leader(), lead_as, hand_over)
-        app = OpsConsoleApp(source, write)
+        source = LiveSource(place, place.leader(), lead_as)
+        app = OpsConsoleApp(source, write, desk)
     try:
         return await present(app)
     finally:
@@ -60,7 +70,7 @@ async def _show(place: Place, lead_as: str, write: str, hand_over: bool) -> int:
             print(source.left, file=sys.stderr)
 
 
-async def _demo(args: argparse.Namespace) -> int:
+async def _demo(args: argparse.Namespace, desk: Desk) -> int:
     from opsconsole.cli.source import LiveSource
     from opsconsole.demo.cluster import DemoCluster
     from opsconsole.demo.feeding import feed
@@ -84,7 +94,7 @@ async def _demo(args: argparse.Namespace) -> int:
 
         living = asyncio.create_task(live())
         try:
-            return await present(OpsConsoleApp(source))
+            return await present(OpsConsoleApp(source, desk=desk))
         finally:
             living.cancel()
     finally:

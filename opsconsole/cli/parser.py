@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from opsconsole.cli.usage import Parser
+from opsconsole.settings import ABOUT, About, Settings
 
 SUBMIT_EPILOG = """\
 example:
@@ -24,6 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
     _cluster_options(parser)
     parser.add_argument("--lead", action="store_true", help="lead the cluster from this console, once confirmed")
     parser.add_argument("--write", metavar="SPAN", help="open a write window at start, for example 15m")
+    _console_options(parser)
     parser.set_defaults(run="console:run")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for add in (_leading, _asking, _acting_on_workloads, _acting_on_hosts, _acting_on_budgets, _offline):
@@ -53,6 +55,23 @@ def _cluster_options(parser: argparse.ArgumentParser, default: Any = None) -> No
         "--inventory", metavar="FILE", default=default, help="default: $OPSCONSOLE_INVENTORY, ./inventory.yaml"
     )
     parser.add_argument("--cluster", metavar="NAME", default=default, help="needed where the inventory has several")
+
+
+def _console_options(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    """Settings of the console; where else they may stand: docs/config.md."""
+    group = parser.add_argument_group("the console")
+    for name, about in ABOUT.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(getattr(Settings(), name), bool):
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=about.help)
+        else:
+            metavar = about.metavar or name.upper()
+            choices = about.choices or None
+            group.add_argument(flag, choices=choices, metavar=metavar, default=default, help=_with_choices(about))
+
+
+def _with_choices(about: About) -> str:
+    return f"{about.help} ({', '.join(about.choices)})" if about.choices else about.help
 
 
 def _command(commands: Any, name: str, run: str, help: str, **more: Any) -> argparse.ArgumentParser:
@@ -106,6 +125,7 @@ def _leading(commands: Any) -> None:
     demo.add_argument(
         "--script", choices=("drain",), help="tell a story without a terminal; exit 0 if every promise held"
     )
+    _console_options(demo, default=argparse.SUPPRESS)
     _json(demo)
 
 
@@ -236,6 +256,12 @@ def _acting_on_budgets(commands: Any) -> None:
 
 
 def _offline(commands: Any) -> None:
+    config = _command(
+        commands, "config", "config:run", "the console's settings: where they lie, whether they are right"
+    )
+    config.add_argument("what", choices=("path", "validate", "print"), help="print: those that count, and from where")
+    _console_options(config, default=argparse.SUPPRESS)
+    _json(config)
     check = _command(commands, "check", "check:run", "every error of an inventory; with --connect its hosts too")
     check.add_argument("file", nargs="?", metavar="FILE")
     check.add_argument("--connect", action="store_true", help="try each host at once")

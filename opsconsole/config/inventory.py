@@ -13,6 +13,7 @@ from typing import Any
 from yaml.nodes import Node
 
 from opsconsole.config.clusters import Cluster, ClusterReader, InventoryHost
+from opsconsole.config.console import Layer, read_cluster
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.folders import user_config, user_state
 from opsconsole.config.reach import Folder, SshSettings, read_ssh, words
@@ -35,6 +36,7 @@ TOP = (
     "fence_timeout",
     "on_quit",
     "allow_write",
+    "console",
 )
 HEALTH_FIELDS = ("auto", "rules")
 MOST_BYTES = 8 << 20
@@ -53,6 +55,7 @@ class Inventory:
     fence_timeout_ms: int = FENCE_TIMEOUT_MS
     on_quit: str = "serve"
     allow_write: bool = True
+    console: Layer = field(default_factory=dict)
     health: Mapping[str, Any] = field(default_factory=dict)  # as typed, for the rules to come
     warnings: tuple[Problem, ...] = ()
     text: str = field(default="", repr=False, compare=False)
@@ -112,6 +115,7 @@ def parse_inventory(source: Source, path: str) -> Inventory:
         source.span_ms(top.get("fence_timeout"), "fence_timeout", 1000, 3_600_000) or FENCE_TIMEOUT_MS,
         source.choice(top.get("on_quit"), "on_quit", ("serve", "stop")) or "serve",
         source.boolean(top.get("allow_write"), "allow_write") is not False,
+        read_cluster(source, top.get("console"), folder.base),
         _health(source, top.get("health")),
         tuple(source.warnings),
         source.content,

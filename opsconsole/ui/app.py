@@ -115,6 +115,11 @@ class OpsConsoleApp(ConsoleViews):
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
+    @property
+    def write_refused(self) -> str:
+        """Why no write window may be opened here; empty where one may."""
+        return self.source.write_refused or ("read_only is set" if self.settings.read_only else "")
+
     def _do_write(self, words: str) -> None:
         if words:
             self._open_window(words)
@@ -122,7 +127,7 @@ class OpsConsoleApp(ConsoleViews):
             self._ask(":", "write 15m ")
 
     def _open_window(self, words: str) -> None:
-        if refused := self.source.write_refused:
+        if refused := self.write_refused:
             self.say(f"no write window: {refused}")
             return
         try:
@@ -138,8 +143,8 @@ class OpsConsoleApp(ConsoleViews):
         self.say("read-only")
 
     def _do_lead(self, words: str) -> None:
-        if self.source.write_refused:
-            self.say(f"not leading: {self.source.write_refused}")
+        if refused := self.write_refused:
+            self.say(f"not leading: {refused}")
         elif not self.window.open:
             self.say("leading changes the cluster: open a write window first, :write 15m why")
         elif not words:

@@ -58,13 +58,21 @@ def _of_character(character: str) -> str:
     return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
+class KeyClash(ValueError):
+    """One key for two actions."""
+
+    def __init__(self, key: str, one: str, other: str) -> None:
+        super().__init__(f"key {shown_key(key)} is claimed by {one} and by {other}")
+        self.one, self.other = one, other
+
+
 class Keymap:
-    """`own`: keys by action, instead of the registry's; none at all is possible too. Raises ValueError for clashes."""
+    """`own`: keys by action, instead of the registry's; none at all is possible too. Raises KeyClash."""
 
     def __init__(self, own: Mapping[str, Sequence[str]] | None = None) -> None:
         self.own = {name: tuple(keys) for name, keys in (own or {}).items() if tuple(keys) != BY_NAME[name].keys}
         if found := clashes(self.of):
-            raise ValueError(found[0])
+            raise found[0]
 
     def of(self, name: str) -> tuple[str, ...]:
         return self.own.get(name, BY_NAME[name].keys)
@@ -74,7 +82,7 @@ class Keymap:
         return " ".join(shown_key(key) for key in self.of(name))
 
     def changed(self, name: str, keys: Sequence[str]) -> Keymap:
-        """With other keys for one action. Raises ValueError for a clash, naming both."""
+        """With other keys for one action. Raises KeyClash."""
         return Keymap({**self.own, name: tuple(keys)})
 
     def default(self, name: str) -> Keymap:
@@ -89,12 +97,12 @@ class Keymap:
         return {name: [shown_key(key) for key in keys] for name, keys in self.own.items()}
 
 
-def clashes(of: Callable[[str], Sequence[str]]) -> list[str]:
-    """Keys that two actions claim, with both names."""
+def clashes(of: Callable[[str], Sequence[str]]) -> list[KeyClash]:
+    """Keys that two actions claim, as `of` tells the keys of an action."""
     owners: dict[str, str] = {}
-    found = []
+    found: list[KeyClash] = []
     for action in ACTIONS:
         for key in of(action.name):
             if owners.setdefault(key, action.name) != action.name:
-                found.append(f"key {shown_key(key)} is claimed by {owners[key]} and by {action.name}")
+                found.append(KeyClash(key, owners[key], action.name))
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from textual.widgets import Static
@@ -11,12 +13,14 @@ from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.app import OpsConsoleApp
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.keymap import Keymap, clashes, key_named, shown_key
-from opsconsole.ui.screens.help import help_text
+from opsconsole.ui.screens.help import GROUPS, help_text
 from opsconsole.ui.screens.keys import KeysScreen
 from opsconsole.ui.screens.plan import PlanScreen
+from tests.keys_page import keys_page
 from tests.ui.driving import command, console, seen
 from tests.ui.worlds import busy_world
 
+ROOT = Path(__file__).parents[2]
 KEYS = sorted({key for action in ACTIONS for key in action.keys})
 
 
@@ -96,6 +100,15 @@ async def test_keys_that_cannot_be_written_count_until_the_end() -> None:
         await pilot.press("enter", "Z")
         assert note(app) == "zoom: Z until this console ends; not written: this console keeps no files"
         assert app.keymap.of("zoom") == ("Z",)
+
+
+def test_every_action_stands_in_the_docs() -> None:
+    """OPSCONSOLE_UPDATE_SNAPSHOTS=1 writes the page: `make looks`."""
+    path = ROOT / "docs/keys.md"
+    if os.environ.get("OPSCONSOLE_UPDATE_SNAPSHOTS"):
+        path.write_text(keys_page())
+    assert path.read_text() == keys_page()
+    assert {action.group for action in ACTIONS} == {*GROUPS}
 
 
 def note(app: OpsConsoleApp) -> str:

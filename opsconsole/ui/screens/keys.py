@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.ui.actions import ACTIONS, BY_NAME
-from opsconsole.ui.keymap import Keymap
+from opsconsole.ui.keymap import KeyClash, Keymap
 from opsconsole.ui.messages import RowOpened, RowsChanged
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.painting import entitle
@@ -114,8 +114,8 @@ class KeysScreen(LiveScreen[None]):
     def _change(self, name: str, keys: tuple[str, ...]) -> None:
         try:
             keymap = self.console.keymap.changed(name, tuple(dict.fromkeys(keys)))
-        except ValueError as error:
-            self.say(f"Not changed: {error}")
+        except KeyClash as clash:
+            self.say(f"Not changed: {clash}")
             return
         self.console.use_keys(keymap)
         self.table.show(keys_table(keymap))
