@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from scheduler_core.fairshare import Standings, stands_better
-from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.fairshare import Standings
+from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.policy import Policy
+from scheduler_core.prospects import Claimant, Prospects
 from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.shapes import matches
 from scheduler_core.state import ClusterState
@@ -26,39 +27,52 @@ class Agenda:
     """What a pass has to look at."""
 
     heads: dict[BudgetId, None]  # leaves to look at from their head on
+    helped: dict[BudgetId, None]  # of them, those that look only because of the hosts
     turned: dict[BudgetId, None]  # of them, those whose head has new rights: it searches all hosts
     rest: dict[BudgetId, None]  # leaves where something of a revived signature waits
-    revived: dict[Signature, None]
+    revived: dict[Signature, None]  # of which something may start again, on the hosts
+    anywhere: dict[Signature, None]  # of them, those that look at all hosts
     hosts: dict[HostName, None]  # where more is to be had than at the last pass
     reads_standings: bool = False
 
 
-def agenda(state: ClusterState, settled: Settled, pool: Pool, preemptable_gpus: int) -> Agenda:
+def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospects, preemptable_gpus: int) -> Agenda:
     """Takes from `settled` what holds no longer."""
     index, news = state.index, state.index.news
     if settled.fresh or news.everything:
         settled.clear()
-        return Agenda(dict.fromkeys(index.queues), {}, {}, {}, {}, True)
-    hosts = {name: None for name in news.hosts if name in state.hosts}
+        return Agenda(dict.fromkeys(index.queues), {}, {}, {}, {}, {}, {}, True)
+    hosts = _changed(state)
     revived = _revived(state, settled.dead, hosts)
     _revived(state, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
     turned |= {leaf: None for leaf in settled.blast if _lets_past(state, settled.blocked.get(leaf))}
-    for leaf in _let_go(state, settled, preemptable_gpus):
-        turned[leaf] = None
-        revived |= {kind: None for kind in index.queues[leaf].by_signature if settled.dead.pop(kind, 0) is None}
+    let_go = _let_go(state, settled, preemptable_gpus)
+    turned |= {leaf: None for leaf, _ in let_go}
+    anywhere = {kind: None for _, kind in let_go}
+    for kind in anywhere:
+        settled.dead.pop(kind, None)
+    revived |= anywhere
     heads = {leaf: None for leaf in (*settled.open, *news.leaves, *turned) if leaf in index.queues}
     settled.open.clear()
-    exposed = _exposed(state, hosts)
-    for run in exposed:
-        hosts |= dict.fromkeys(state.runs[run].members)
-    heads |= _claimants(pool, settled, exposed, hosts)
+    helped = _helped(settled, prospects, hosts, heads)
+    heads |= helped
     rest: dict[BudgetId, None] = {}
     if revived:
         alive = revived.keys()
         rest = {leaf: None for leaf, q in index.queues.items() if not alive.isdisjoint(q.by_signature)}
-    return Agenda(heads, turned, rest, revived, hosts, reads)
+    return Agenda(heads, helped, turned, rest, revived, anywhere, hosts, reads)
+
+
+def _changed(state: ClusterState) -> dict[HostName, None]:
+    """Hosts where more is to be had than at the last pass: free, or held by runs past their protection."""
+    news, runs = state.index.news, state.runs
+    hosts = {name: None for name in news.hosts if name in state.hosts}
+    for run_id in news.runs:
+        if (run := runs.get(run_id)) is not None and run.stop is None:
+            hosts |= dict.fromkeys(run.members)
+    return hosts
 
 
 def _lets_past(state: ClusterState, blocked: Blocked | None) -> bool:
@@ -71,11 +85,11 @@ def patience_over(state: ClusterState, wid: WorkloadId) -> bool:
     return since is not None and state.now - since >= state.policy.blast_patience_ms
 
 
-def _let_go(state: ClusterState, settled: Settled, preemptable_gpus: int) -> list[BudgetId]:
-    """The leaves that the breaker holds back no longer (rule 29)."""
-    found = [leaf for leaf, gpus in settled.braked.items() if gpus <= preemptable_gpus or state.allowed]
-    for leaf in found:
-        del settled.braked[leaf]
+def _let_go(state: ClusterState, settled: Settled, preemptable_gpus: int) -> list[tuple[BudgetId, Signature]]:
+    """What the breaker holds back no longer (rule 29)."""
+    found = [key for key, gpus in settled.braked.items() if gpus <= preemptable_gpus or state.allowed]
+    for key in found:
+        del settled.braked[key]
     return found
 
 
@@ -89,12 +103,8 @@ def _revived(state: ClusterState, kinds: dict[Signature, None], hosts: Iterable[
 
 def _could(state: ClusterState, name: HostName, kind: Signature) -> bool:
     """Could the host help it, without anybody with a guarantee leaving?"""
-    book, host = state.index.book, state.hosts[name].host
-    easy = book.free[name] | book.leaving.get(name, 0)
-    if state.index.running_unallocated:
-        easy |= book.soft.get(name, 0)
-    enough = (easy & book.open[name]).bit_count() >= kind.least(host.gpus)
-    return enough and matches(host, kind.needs)
+    host = state.hosts[name].host
+    return state.index.book.easy(name).bit_count() >= kind.least(host.gpus) and matches(host, kind.needs)
 
 
 def _must_read(state: ClusterState, standings: Standings) -> bool:
@@ -113,49 +123,30 @@ def _turned(settled: Settled, pool: Pool, leaf: BudgetId) -> bool:
     return record is not None and not Rights(pool, record.workload).within(blocked.rights)
 
 
-def _exposed(state: ClusterState, hosts: Iterable[HostName]) -> dict[RunId, None]:
-    """Allocated runs that somebody might preempt now and not before: new ones, and those where more came free."""
-    interruptible, runs = state.index.interruptible, state.runs
-    found = {run: None for run in state.index.news.runs if run in runs and runs[run].stop is None}
-    for name in hosts:
-        for run_id in state.hosts[name].runs:
-            if run_id in interruptible.get(runs[run_id].budget, ()):
-                found[run_id] = None
+def _helped(
+    settled: Settled, prospects: Prospects, hosts: Collection[HostName], heads: Container[BudgetId]
+) -> dict[BudgetId, None]:
+    """Blocked leaves, others than `heads`, for whose first one of the hosts may be of help.
+
+    Counted are the runs to which it had a right when it failed: what it has gained since, it learns when standings are
+    read; and with what it has lost since, it looks, so that it hears of them when it gets it back.
+    """
+    found: dict[BudgetId, None] = {}
+    for kind, leaves in settled.by_kind.items():
+        if leaves and (able := [name for name in hosts if prospects.reaches(name, kind)]):
+            for leaf in leaves:
+                if leaf not in heads and _may_help(prospects, able, leaf, settled.blocked[leaf]):
+                    found[leaf] = None
     return found
 
 
-def _claimants(
-    pool: Pool, settled: Settled, exposed: Iterable[RunId], hosts: Iterable[HostName]
-) -> dict[BudgetId, None]:
-    """Blocked leaves whose head may have a right to one of these runs, and may find enough on one of the hosts.
-
-    Whose rights once covered such a run looks too: else it would not know of the run when it gets them back.
-    """
-    state = pool.state
-    leaves = dict.fromkeys(state.runs[run].budget for run in exposed)
-    if not leaves:
-        return {}
-    most = max(state.index.book.reach.get(name, 0) for name in hosts)
-    smallest = min(state.hosts[name].host.gpus for name in hosts)
-    able = {
-        leaf: rights
-        for leaf, (_, kind, rights) in settled.blocked.items()
-        if kind is not None and kind.least(smallest) <= most
-    }
-    if not able:
-        return {}
-    found = {claimant: None for leaf in leaves for claimant in _better(pool.standings, leaf) if claimant in able}
-    branches = {budget: None for leaf in leaves for budget in state.budgets.chains[leaf]}.keys()
-    return found | {leaf: None for leaf, had in able.items() if had is None or not branches.isdisjoint(had)}
-
-
-def _better(standings: Standings, leaf: BudgetId) -> Iterator[BudgetId]:
-    """The leaf itself (rule 17 c), and all that may stand better than it by the margin (rule 17 b)."""
-    tree, margin = standings.tree, standings.state.policy.preemption_margin_ppm
-    yield leaf
-    for branch in tree.chains[leaf]:
-        key = standings.key(branch)
-        for sibling in standings.ranked(tree.by_id[branch].parent):
-            if not stands_better(standings.key(sibling), key, margin):
-                break  # nor does any further on
-            yield from tree.leaves_below[sibling]
+def _may_help(prospects: Prospects, able: Sequence[HostName], leaf: BudgetId, blocked: Blocked) -> bool:
+    """Does one of these give the leaf's head enough, and are there others for the rest of it?"""
+    head, kind, rights = blocked
+    if head is None or kind is None or rights is None:
+        return True
+    claimant = Claimant(leaf, -head[0], rights)
+    size = prospects.state.hosts[able[0]].host.gpus
+    return any(prospects.gives(name, claimant) >= kind.least(size) for name in able) and prospects.has(
+        kind.on_hosts(size), kind.least(size), claimant
+    )

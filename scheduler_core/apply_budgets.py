@@ -51,4 +51,5 @@ def without_past(state: ClusterState, budget: BudgetId) -> Ledgers:
 
 
 def _standings_turned(state: ClusterState) -> None:
+    state.index.lines.clear()
     state.dirty = state.index.news.everything = True

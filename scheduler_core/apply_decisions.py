@@ -98,6 +98,7 @@ def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
     if (to := move(record.state, HostEvent.SUSPECT)) is not None:
         by = By(MACHINE.actor, f"GPUs of {decision.run} are still held after SIGKILL")
         touch_host(state, record, state=to, since=state.now, by=by)
+        state.cordons_end.pop(decision.host, None)
     drop_broken_claims(state, record)
 
 
@@ -126,7 +127,8 @@ def pass_done(state: ClusterState, decision: PassDone) -> None:
     stops = (state.runs[run_id] for run_id in reversed(state.index.stopping))  # the newest first
     leaving = takewhile(lambda run: run.stop_at == state.now, stops)
     # What victims free beyond the need is for the next in order, in another pass; all else was reckoned with.
-    hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members}
+    easy = state.index.book.easy
+    hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members if easy(name)}
     state.dirty = bool(hosts)
     moved = 0 if decision.read_standings else state.index.news.moved
     state.index.news = News(everything=False, hosts=hosts, moved=moved)

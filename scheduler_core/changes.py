@@ -31,8 +31,8 @@ def _recharge(state: ClusterState, tree: BudgetTree) -> None:
     for run in state.runs.values():
         old, new = state.budgets.chains.get(run.budget, ()), tree.chains[run.budget]
         if old != new:
-            state.ledgers.charge(old, state.now, -run.gpus * GPU, run.allocated)
-            state.ledgers.charge(new, state.now, run.gpus * GPU, run.allocated)
+            _charge(state, old, state.now, -run.gpus * GPU, run.allocated)
+            _charge(state, new, state.now, run.gpus * GPU, run.allocated)
             run.charged_from = state.now
 
 
@@ -73,10 +73,11 @@ def _see(state: ClusterState, record: HostRecord) -> bool:
     name, open_slots = record.host.name, record.usable & ~record.claimed
     free = open_slots & ~record.held
     state.index.set_free(name, free.bit_count())
-    grew = state.index.book.see(name, open_slots, free) or record.claimed != 0  # a claim may have come true
-    if grew:
+    if state.index.book.see(name, open_slots, free):
         state.index.news.hosts[name] = None
-    return grew
+        return True
+    state.index.news.claims |= record.claimed != 0  # one may have come true
+    return record.claimed != 0
 
 
 # -- workloads ----------------------------------------------------------------------------------------------------
@@ -154,6 +155,13 @@ def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None
     index.news.leaves[workload.budget] = None
 
 
+def _charge(state: ClusterState, chain: tuple[BudgetId, ...], at: int, delta: int, allocated: bool) -> None:
+    """The budgets hold so many more GPU-thousandths from `at` on (rule 2)."""
+    state.ledgers.charge(chain, at, delta, allocated)
+    for budget in chain:
+        state.index.lines.pop(budget, None)
+
+
 # -- runs ---------------------------------------------------------------------------------------------------------
 
 
@@ -165,7 +173,7 @@ def hold(state: ClusterState, run: Run) -> None:
         host.runs.append(run.id)
         touch_host(state, host, held=host.held | member.slots)
     chain = state.budgets.chains[run.budget]
-    state.ledgers.charge(chain, state.now, run.gpus * GPU, run.allocated)
+    _charge(state, chain, state.now, run.gpus * GPU, run.allocated)
     state.index.news.promised(run.gpus * GPU * run.min_runtime_ms)
     _index_run(state, run)
 
@@ -224,7 +232,7 @@ def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase
 
 def _uncharge(state: ClusterState, run: Run, member: MemberRecord, at: int) -> None:
     chain, count = state.budgets.chains[run.budget], member.slots.bit_count()
-    state.ledgers.charge(chain, at, -count * GPU, run.allocated)
+    _charge(state, chain, at, -count * GPU, run.allocated)
     for budget in chain:
         state.index.held[budget] -= count
 
@@ -264,7 +272,7 @@ def _index_run(state: ClusterState, run: Run) -> None:
         index.running_unallocated[run.id] = None
         for name, member in run.members.items():
             if member.phase.holds_gpus:
-                index.book.soften(name, member.slots)
+                index.book.loosen(name, member.slots)
     elif run.started_at is None:
         index.fix(chain, run.gpus * GPU * run.min_runtime_ms)
     else:

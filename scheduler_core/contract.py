@@ -92,9 +92,8 @@ def leaks_at(state: ClusterState, run: Run, name: HostName) -> int | None:
 
 def lost_gpu_ms(state: ClusterState, run: Run) -> int:
     """Work lost if the run stops now: since its last checkpoint, or all of it where it cannot resume (rule 18)."""
-    record = state.workloads[run.workload]
     since = run.started_at if run.started_at is not None else state.now
-    if record.workload.resumable and run.checkpoint_at is not None:
+    if run.checkpoint_at is not None and state.workloads[run.workload].workload.resumable:
         since = max(since, run.checkpoint_at)
     return run.gpus * GPU * max(0, state.now - since)
 

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import NamedTuple
 
 from scheduler_core.decisions import Standing
 from scheduler_core.ids import ROOT, BudgetId
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU, PPM
+from scheduler_core.usage import Line
 from scheduler_core.workload import Workload
 
-
-class Key(NamedTuple):
-    """A standing that sorts: lower stands better. Comparable among siblings only.
-
-    `ratio` is usage with commitments, scaled so that among siblings it orders as the balance does
-    (`BudgetTree.scales`).
-    """
-
-    no_share: bool  # E = 0 stands behind every E > 0
-    over: bool
-    minus_priority: int  # over_budget_priority, where over
-    ratio: int
+# A standing that sorts: lower stands better. Comparable among siblings only. Does it stand behind every E > 0 (E = 0),
+# is it over, minus its over_budget_priority where it is, and usage with commitments, scaled so that among siblings it
+# orders as the balance does (`BudgetTree.scales`). A plain tuple: a pass makes dozens.
+Key = tuple[bool, bool, int, int]
 
 
 class Standings:
@@ -33,6 +25,7 @@ class Standings:
         self.state, self.tree, self.now = state, state.budgets, state.now
         self.lookback = state.policy.lookback_ms
         self.in_service = state.ledgers.in_service(self.now, self.lookback)
+        self._lines = state.index.lines
         self._charged: dict[BudgetId, int] = {}
         self._keys: dict[BudgetId, Key] = {}
         self._added: dict[BudgetId, int] = {}
@@ -46,13 +39,25 @@ class Standings:
         """What is promised below the branch (rule 7), this pass included."""
         if not self.state.policy.count_commitments:
             return 0
-        return self.state.index.committed(budget, self.now) + self._added.get(budget, 0)
+        promised = self.state.index.commitment(budget)
+        return promised.level + promised.slope * self.now + self._added.get(budget, 0)
 
     def charged(self, budget: BudgetId) -> int:
         """Usage and commitments together."""
         if (known := self._charged.get(budget)) is None:
-            known = self._charged[budget] = self.usage(budget) + self.committed(budget)
+            line = self._lines.get(budget)
+            if line is None or line.until <= self.now:
+                line = self._lines[budget] = self._line(budget)
+            known = self._charged[budget] = line.level + line.slope * self.now
         return known
+
+    def _line(self, budget: BudgetId) -> Line:
+        """What is charged without this pass, as it will move by time alone."""
+        line = self.state.ledgers.line(budget, self.now, self.lookback)
+        if not self.state.policy.count_commitments:
+            return line
+        promised = self.state.index.commitment(budget)
+        return Line(line.level + promised.level, line.slope + promised.slope, line.until)
 
     def commit(self, chain: Iterable[BudgetId], amount: int) -> None:
         """A workload was placed, or waits for victims: its whole min runtime counts as used."""
@@ -74,11 +79,11 @@ class Standings:
         """The standing if the branch had `extra` more on its account (rule 17 b)."""
         amount, (numerator, denominator) = self.charged(budget) + extra, self.tree.shares[budget]
         if not numerator:
-            return Key(True, False, 0, amount)
+            return (True, False, 0, amount)
         below, above = self.tree.scales[budget]
         if self.in_service and amount * denominator >= numerator * self.in_service:
-            return Key(False, True, -self.tree.by_id[budget].over_budget_priority, amount * above)
-        return Key(False, False, 0, amount * below)
+            return (False, True, -self.tree.by_id[budget].over_budget_priority, amount * above)
+        return (False, False, 0, amount * below)
 
     def ranked(self, parent: BudgetId) -> list[BudgetId]:
         """Its children, the best-standing first, ties by id: in that order the tree has them."""
@@ -140,7 +145,7 @@ def stands_better(claimant: Key, holder: Key, margin_ppm: int) -> bool:
     """Rule 17 b: the first part that differs decides; the balance by at least the margin of the holder's."""
     if claimant[:3] != holder[:3]:
         return claimant[:3] < holder[:3]
-    return claimant.ratio < holder.ratio and claimant.ratio * PPM <= holder.ratio * (PPM - margin_ppm)
+    return claimant[3] < holder[3] and claimant[3] * PPM <= holder[3] * (PPM - margin_ppm)
 
 
 def depth_first(standings: Standings) -> list[tuple[BudgetId, int]]:

@@ -19,14 +19,15 @@ class HostBook:
     """Masks of slots by host, and the hosts in buckets of what they could give.
 
     A host's *open* slots are promised to nobody: free, or held by runs. Of the held ones the *soft* belong to runs that
-    somebody may stop or that stop already, the *leaving* to the latter. `reach` counts what any workload could get
-    there, `coming` what is free or comes free without another victim, where anything does.
+    somebody may stop or that stop already, the *leaving* to the latter, the *loose* to unallocated ones. `reach` counts
+    what any workload could get there, `coming` what is free or comes free without another victim, where anything does.
     """
 
     open: dict[HostName, int] = field(default_factory=dict)
     free: dict[HostName, int] = field(default_factory=dict)
     soft: dict[HostName, int] = field(default_factory=dict)
     leaving: dict[HostName, int] = field(default_factory=dict)
+    loose: dict[HostName, int] = field(default_factory=dict)
     reach: dict[HostName, int] = field(default_factory=dict)
     _coming: dict[HostName, int] = field(default_factory=dict)
     _by_reach: Buckets = field(default_factory=dict)
@@ -47,6 +48,11 @@ class HostBook:
         self.soft[name] = self.soft.get(name, 0) | slots
         self._stale[name] = None
 
+    def loosen(self, name: HostName, slots: int) -> None:
+        """These belong to a run that has no guarantee."""
+        self.soften(name, slots)
+        self.loose[name] = self.loose.get(name, 0) | slots
+
     def leave(self, name: HostName, slots: int) -> None:
         """These belong to a run that stops."""
         self.soften(name, slots)
@@ -54,7 +60,7 @@ class HostBook:
 
     def release(self, name: HostName, slots: int) -> None:
         """Their run holds them no longer."""
-        for masks in (self.soft, self.leaving):
+        for masks in (self.soft, self.leaving, self.loose):
             if rest := masks.pop(name, 0) & ~slots:
                 masks[name] = rest
         self._stale[name] = None
@@ -82,21 +88,22 @@ class HostBook:
         _move(self._by_reach, self.reach, name, soft.bit_count())
         _move(self._by_coming, self._coming, name, (leaving | free).bit_count() if leaving else 0)
 
+    def easy(self, name: HostName) -> int:
+        """Open slots that are free, or that nobody with a guarantee holds."""
+        held = self.leaving.get(name, 0) | self.loose.get(name, 0)
+        return self.free[name] | (held & self.open[name])
+
     # -- asking ----------------------------------------------------------------------------------------------------
 
     def enough(self, hosts: int, gpus: int) -> bool:
         """Could so many hosts give so many GPUs each, if everybody without protection left?"""
         return sum(len(names) for reach, names in self._by_reach.items() if reach >= gpus) >= hosts
 
-    def reaching(self, gpus: int, most: int) -> list[HostName] | None:
-        """The hosts that could give so many GPUs; None where there are more than `most`."""
-        found: list[HostName] = []
+    def reaching(self, gpus: int) -> Iterator[HostName]:
+        """The hosts that could give so many GPUs, if everybody without protection left."""
         for reach, names in self._by_reach.items():
             if reach >= gpus:
-                found += names
-                if len(found) > most:
-                    return None
-        return found
+                yield from names
 
     def coming(self, gpus: int) -> Iterator[HostName]:
         """Hosts on which so many GPUs come free without another victim, the tightest first."""

@@ -16,6 +16,7 @@ from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
 from scheduler_core.settled import LeafKey, News, Settled, Signature
 from scheduler_core.units import GPU
+from scheduler_core.usage import NEVER, Line
 from scheduler_core.workload import Workload
 
 
@@ -90,13 +91,14 @@ class Index:
     timers: list[tuple[int, str, str]] = field(default_factory=list)  # heap: instant, kind, id; stale ones are skipped
     forgets: deque[tuple[int, str, str]] = field(default_factory=deque)  # instant, workload or drain, id: in order
     sizes: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = field(default_factory=dict)  # host sizes by needs
+    lines: dict[BudgetId, Line] = field(default_factory=dict)  # charged: usage and commitments
     book: HostBook = field(default_factory=HostBook)
     news: News = field(default_factory=News)
     settled: Settled = field(default_factory=Settled)
 
-    def committed(self, budget: BudgetId, now: int) -> int:
-        """Rule 7's commitment of a branch, in GPU-thousandths x ms. Call `expire` for this instant first."""
-        return self.fixed[budget] + self.promised_until[budget] - self.promised_gpus[budget] * now
+    def commitment(self, budget: BudgetId) -> Line:
+        """Rule 7's commitment of a branch, in GPU-thousandths x ms, until the next protection ends (`expire`)."""
+        return Line(self.fixed[budget] + self.promised_until[budget], -self.promised_gpus[budget], NEVER)
 
     def wake_at(self, at: int, kind: str, name: str) -> None:
         """Look again at this instant (module timers)."""
@@ -151,6 +153,7 @@ class Index:
         """A whole min runtime is promised, in GPU-thousandths x ms; or, below 0, no longer."""
         for budget in chain:
             self.fixed[budget] += amount
+            self.lines.pop(budget, None)
 
     def promise(self, run: RunId, until: int, gpus: int, chain: tuple[BudgetId, ...], now: int) -> None:
         """The run is protected until then; already past, it is interruptible at once."""
@@ -165,6 +168,7 @@ class Index:
         for budget in promise.chain:
             self.promised_gpus[budget] += sign * promise.gpus
             self.promised_until[budget] += sign * promise.gpus * promise.until
+            self.lines.pop(budget, None)
 
     def _expose(self, run: RunId, chain: tuple[BudgetId, ...]) -> None:
         self.interruptible.setdefault(chain[0], {})[run] = None

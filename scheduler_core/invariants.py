@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from scheduler_core.changes import rebuild
 from scheduler_core.contract import breaks_contract
 from scheduler_core.errors import InvariantBroken
+from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.index import Index
@@ -143,6 +144,16 @@ def _index(state: ClusterState) -> Iterator[str]:
     for name, view in _VIEWS.items():
         if view(kept) != view(fresh):
             yield f"index {name}: {view(kept)} is not {view(fresh)}"
+    yield from _lines(state)
+
+
+def _lines(state: ClusterState) -> Iterator[str]:
+    """What is charged, as kept for the next passes, is what the ledgers and promises say now."""
+    standings, kept = Standings(state), state.index.lines
+    for budget, line in kept.items():
+        charged = standings.usage(budget) + standings.committed(budget)
+        if state.now < line.until and line.level + line.slope * state.now != charged:
+            yield f"{budget}: {line} is not {charged} at {state.now}"
 
 
 def _lapses(state: ClusterState) -> Iterator[str]:

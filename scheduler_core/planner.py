@@ -61,7 +61,7 @@ class _Pass:
         self.room = Room(self.state)
         self.pool = Pool(self.standings)
         self.prospects = Prospects(self.state, self.room)
-        self.agenda = agenda(self.state, self.settled, self.pool, self.preemptable_gpus)
+        self.agenda = agenda(self.state, self.settled, self.pool, self.prospects, self.preemptable_gpus)
         self.dead = self.settled.dead
 
     def result(self) -> PassResult:
@@ -95,9 +95,15 @@ class _Pass:
 
     def take_allocated(self) -> None:
         todo = self.agenda
+        if not todo.heads and not todo.rest:
+            return
         cursor = TreeCursor(self.state, self.state.index.queues, self.standings.ranked, (*todo.heads, *todo.rest))
         while (leaf := cursor.best()) is not None:
-            if leaf not in todo.heads and not self._anything_revived():
+            if leaf in todo.helped and not self._still_helped(leaf):
+                del todo.heads[leaf]
+                if leaf not in todo.rest:
+                    cursor.exhaust(leaf)
+            elif leaf not in todo.heads and not self._anything_revived():
                 cursor.retain(todo.heads)
                 todo.rest.clear()
             elif self._take_from(leaf, cursor.leaf(leaf)):
@@ -105,6 +111,12 @@ class _Pass:
             else:
                 cursor.exhaust(leaf)
                 todo.heads.pop(leaf, None)
+
+    def _still_helped(self, leaf: BudgetId) -> bool:
+        """Has nobody who stands better taken what was to be had?"""
+        del self.agenda.helped[leaf]
+        kind = self.settled.blocked[leaf].kind
+        return kind is None or any(self.prospects.reaches(name, kind) for name in self.agenda.hosts)
 
     def _anything_revived(self) -> bool:
         """May a workload start of a kind that could not at the last pass?"""
@@ -157,13 +169,14 @@ class _Pass:
         if not head and (capped or kind in self.dead):
             return False
         known = None if capped or not head else self._known(record)
-        found = self._preempt(record, self._where(kind, head, known), only_unallocated=not head)
+        where = self._where(kind, head, known)
+        found = self._preempt(record, where, only_unallocated=not head)
         if found is None:
             return True
         if found.breaker:
-            self.settled.braked[record.workload.budget] = found.breaker
-        elif known is None and head:
-            self.settled.braked.pop(record.workload.budget, None)
+            self.settled.braked[record.workload.budget, kind] = found.breaker
+        elif where is None:
+            self.settled.braked.pop((record.workload.budget, kind), None)
         if not capped:
             self._bury((kind,))
         if head:
@@ -187,11 +200,11 @@ class _Pass:
         if known is None or known.head != leaf_key(record.workload):
             return None
         # Past the breaker the cheapest plan waits: a dearer one where something changed is no way round it.
-        return None if leaf in self.agenda.turned or leaf in self.settled.braked else known
+        return None if leaf in self.agenda.turned or (leaf, known.kind) in self.settled.braked else known
 
     def _where(self, kind: Signature, head: bool, known: Blocked | None) -> dict[HostName, None] | None:
         """Who failed at the last pass has to look only where something changed. None: everywhere."""
-        failed = known is not None if head else kind in self.agenda.revived
+        failed = known is not None if head else kind in self.agenda.revived and kind not in self.agenda.anywhere
         return self.agenda.hosts if failed else None
 
     def _under_caps(self, record: WorkloadRecord, claimed: bool = False) -> bool:
@@ -240,7 +253,6 @@ class _Pass:
         if record.workload.allocated:
             chain = self.state.budgets.chains[record.workload.budget]
             self.standings.commit(chain, commitment(record.workload))
-            self.pool.committed(chain)
 
     def _claim(self, record: WorkloadRecord, plan: Plan) -> None:
         for victim in plan.victims:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from scheduler_core.cheapest import UNLIMITED, Item, cheapest
 from scheduler_core.decisions import Member
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.placement import Room, sizes_for
-from scheduler_core.prospects import Prospects
+from scheduler_core.prospects import Claimant, Prospects
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.state import ClusterState
 from scheduler_core.units import PPM, lowest_bits
@@ -45,7 +46,7 @@ class NoPlan:
 
     blast: bool = False
     breaker: int = 0
-    rights: dict[BudgetId, int] | None = None
+    rights: frozenset[BudgetId] | None = None
 
 
 class Offer(NamedTuple):
@@ -89,12 +90,12 @@ class Search:
         plan = self._plan(cap if blast_binds else UNLIMITED)
         if plan is None and blast_binds and self._held_back:
             self._any_will_do = True
-            return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=self._rights.branches)
+            return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=frozenset(self._rights.branches))
         if plan is None:
-            return NoPlan(rights=self._rights.branches)
+            return NoPlan(rights=frozenset(self._rights.branches))
         gpus = sum(self.pool.cost(v.run)[1] for v in plan.victims)
         if gpus > preemptable_gpus:
-            return NoPlan(breaker=gpus, rights=self._rights.branches)
+            return NoPlan(breaker=gpus, rights=frozenset(self._rights.branches))
         return plan
 
     def _among_could_serve(self) -> bool:
@@ -107,6 +108,10 @@ class Search:
             self._gone, self._allowance = {}, allowance
             if self._hopeless(shape) or not self._relieve_caps():
                 continue
+            if not self._possible(shape):
+                if self.among is None:
+                    self._note_failure(shape, UNLIMITED)
+                continue
             capped = bool(self._gone)
             held_back, self._held_back = self._held_back, False
             chosen = self._choose_hosts(shape)
@@ -118,8 +123,16 @@ class Search:
                 return plan if plan.waits_for else None  # on free GPUs alone, but for a cap: it waits for that
         return None
 
+    def _possible(self, shape: Shape) -> bool:
+        """Are there hosts enough, whatever its victims cost?"""
+        w, gpus = self.workload, shape.gpus
+        claimant = Claimant(w.budget, w.priority, frozenset(self._rights.branches))
+        if self.among is not None and not any(self.prospects.gives(name, claimant) >= gpus for name in self.among):
+            return False
+        return self.prospects.has(shape.hosts, gpus, claimant)
+
     def _note_failure(self, shape: Shape, allowance: int) -> None:
-        others = {b: tier for b, tier in self._rights.branches.items() if b != self.workload.budget}
+        others = {b: None for b in self._rights.branches if b != self.workload.budget}
         self.pool.failures.append(Failure(shape, self.workload.needs, others, allowance, self._held_back))
 
     def _hopeless(self, shape: Shape) -> bool:
@@ -221,7 +234,8 @@ class Search:
         yield NOTHING, self._first_coming(shape, chosen)
         for gone in self._gone.values():
             yield NOTHING, gone.run.members
-        if (few := self.book.reaching(shape.gpus, FEW)) is not None:
+        few = list(islice(self.book.reaching(shape.gpus), FEW + 1))
+        if len(few) <= FEW:
             yield NOTHING, few
             return
         for victim in self._rights.in_order():

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
 
 from scheduler_core.decisions import Member
-from scheduler_core.ids import HostName
+from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.placement import Room
+from scheduler_core.settled import Signature
 from scheduler_core.state import ClusterState, Run
+
+
+class Claimant(NamedTuple):
+    """Whose rights are asked about: to runs of these branches, and to those of its own leaf with less priority."""
+
+    leaf: BudgetId
+    priority: int
+    branches: frozenset[BudgetId]
 
 
 @dataclass
@@ -19,6 +30,7 @@ class Prospects:
     room: Room
     _going: dict[HostName, int] = field(default_factory=dict)  # slots of runs that this pass stops
     _touched: dict[HostName, None] = field(default_factory=dict)
+    _held: dict[HostName, list[tuple[int, tuple[BudgetId, ...], int]]] = field(default_factory=dict)
     _runs: dict[HostName, list[tuple[Run, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,6 +68,38 @@ class Prospects:
     def close(self) -> None:
         for name in self._touched:
             self.book.spoil(name)
+
+    def reaches(self, name: HostName, kind: Signature) -> bool:
+        """Could a workload of this kind have what it needs of one host, if everybody without protection left?"""
+        return self.book.reach.get(name, 0) >= kind.least(self.state.hosts[name].host.gpus)
+
+    def gives(self, name: HostName, claimant: Claimant) -> int:
+        """GPUs of the host that this one could get: free, coming free, of unallocated runs, or by its rights."""
+        leaf, priority, branches = claimant
+        book, open_slots = self.book, self.room.open_slots(name)
+        slots = book.leaving.get(name, 0) | book.loose.get(name, 0) | self._going.get(name, 0) | self.room.free(name)
+        for held, chain, rank in self._held_on(name):
+            if not branches.isdisjoint(chain) or (chain[0] == leaf and rank < priority):
+                slots |= held
+        return (slots & open_slots).bit_count()
+
+    def has(self, hosts: int, gpus: int, claimant: Claimant) -> bool:
+        """Are there so many hosts that give it so many GPUs each?"""
+        if hosts == 1:
+            return True
+        able = (name for name in self.book.reaching(gpus) if self.gives(name, claimant) >= gpus)
+        return sum(1 for _ in islice(able, hosts)) == hosts
+
+    def _held_on(self, name: HostName) -> list[tuple[int, tuple[BudgetId, ...], int]]:
+        """By each run there that is not protected: its slots, budgets, priority."""
+        if (known := self._held.get(name)) is None:
+            state = self.state
+            known = self._held[name] = [
+                (slots, state.budgets.chains[run.budget], state.workloads[run.workload].workload.priority)
+                for run, slots in self.runs_on(name)
+                if run.allocated
+            ]
+        return known
 
     def runs_on(self, name: HostName) -> list[tuple[Run, int]]:
         """The host's runs that are not protected, with the slots that each holds there."""

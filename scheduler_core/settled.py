@@ -29,6 +29,10 @@ class Signature(NamedTuple):
         """The GPUs that it takes, at least, of a host with `size`: all of them, where it is larger than the host."""
         return min(self.gpus_per_host or self.gpus, size)
 
+    def on_hosts(self, size: int) -> int:
+        """On how many hosts of `size` GPUs it runs, at least."""
+        return self.hosts or -(-self.gpus // size)
+
 
 @dataclass(slots=True)
 class News:
@@ -39,6 +43,7 @@ class News:
     runs: dict[RunId, None] = field(default_factory=dict)  # allocated ones past their protection
     leaves: dict[BudgetId, None] = field(default_factory=dict)  # waiting work came or went
     relieved: dict[BudgetId, None] = field(default_factory=dict)  # leaves with commitments that ended early
+    claims: bool = False  # one may have come true
     moved: int = 0  # commitments made and ended, GPU-thousandths x ms
 
     def promised(self, amount: int) -> None:
@@ -51,25 +56,24 @@ class News:
         self.relieved[leaf] = None
 
     def __bool__(self) -> bool:
-        return bool(self.everything or self.hosts or self.runs or self.leaves or self.relieved)
+        return bool(self.everything or self.claims or self.hosts or self.runs or self.leaves or self.relieved)
 
 
 class Blocked(NamedTuple):
-    """The first of a leaf that could start if there were room, and the branches among whose runs it found no victims.
+    """The first of a leaf that could start if there were room, and the branches among whose runs there are no victims.
 
     `rights` is None where nobody's leaving would help; `head` and `kind` are where all wait for something of their own.
     """
 
     head: LeafKey | None = None
     kind: Signature | None = None
-    rights: dict[BudgetId, int] | None = None
+    rights: frozenset[BudgetId] | None = None
 
-    def within(self, rights: dict[BudgetId, int] | None) -> Blocked:
+    def within(self, rights: frozenset[BudgetId] | None) -> Blocked:
         """It has looked at what is new with these rights alone; with None it was not enough whatever its rights."""
         if rights is None:
             return self
-        kept = rights if self.rights is None else {b: tier for b, tier in self.rights.items() if b in rights}
-        return self._replace(rights=kept)
+        return self._replace(rights=rights if self.rights is None else self.rights & rights)
 
 
 @dataclass(slots=True)
@@ -80,14 +84,15 @@ class Settled:
     dead: dict[Signature, None] = field(default_factory=dict)
     unfit: dict[Signature, None] = field(default_factory=dict)  # unallocated ones that fit no free GPUs
     blocked: dict[BudgetId, Blocked] = field(default_factory=dict)
+    by_kind: dict[Signature, dict[BudgetId, None]] = field(default_factory=dict)  # blocked leaves by their head's
     open: dict[BudgetId, None] = field(default_factory=dict)  # leaves that a cap blocks
     blast: dict[BudgetId, None] = field(default_factory=dict)  # leaves whose head only `max_blast` blocks
-    braked: dict[BudgetId, int] = field(default_factory=dict)  # GPUs that the breaker must let go for the leaf
+    braked: dict[tuple[BudgetId, Signature], int] = field(default_factory=dict)  # GPUs that the breaker must let go
 
     def clear(self) -> None:
         """Nothing is known any more."""
         self.fresh, self.dead, self.unfit = False, {}, {}
-        self.blocked, self.open, self.blast, self.braked = {}, {}, {}, {}
+        self.blocked, self.by_kind, self.open, self.blast, self.braked = {}, {}, {}, {}, {}
 
     def blast_blocked(self) -> tuple[WorkloadId, ...]:
         """Those that wait for rule 18's patience."""
@@ -105,13 +110,22 @@ class Settled:
 
     def settle(self, leaf: BudgetId, blocked: Blocked | None) -> None:
         """A pass is done with the leaf. None: look again whatever happens."""
+        self._unblock(leaf)
         if blocked is None:
-            self.blocked.pop(leaf, None)
             self.open[leaf] = None
-        else:
-            self.blocked[leaf] = blocked
+            return
+        self.blocked[leaf] = blocked
+        if blocked.kind is not None:
+            self.by_kind.setdefault(blocked.kind, {})[leaf] = None
+
+    def _unblock(self, leaf: BudgetId) -> None:
+        known = self.blocked.pop(leaf, None)
+        if known is not None and known.kind is not None:
+            del self.by_kind[known.kind][leaf]
 
     def drop(self, leaf: BudgetId) -> None:
         """Nothing waits there any more."""
-        for known in (self.blocked, self.open, self.blast, self.braked):
-            known.pop(leaf, None)
+        self._unblock(leaf)
+        self.open.pop(leaf, None)
+        self.blast.pop(leaf, None)
+        self.braked = {key: gpus for key, gpus in self.braked.items() if key[0] != leaf}

@@ -85,7 +85,11 @@ class Run:
     @property
     def gpus(self) -> int:
         """GPUs still held."""
-        return sum(m.slots.bit_count() for m in self.members.values() if m.phase.holds_gpus)
+        held = 0
+        for member in self.members.values():  # asked a dozen times a step
+            if member.phase in _HOLDING:
+                held += member.slots.bit_count()
+        return held
 
     def protected_until(self) -> int | None:
         """The instant at which protection ends; None while it has not wholly started (then it is protected)."""

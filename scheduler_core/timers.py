@@ -29,7 +29,18 @@ def due(state: ClusterState) -> list[Decision]:
 
 
 def next_timer(state: ClusterState) -> int | None:
-    return state.index.timers[0][0] if state.index.timers else None
+    """The next instant that is still worth a look: those of runs that have gone or begun are dropped."""
+    timers = state.index.timers
+    while timers and _is_over(state, timers[0][1], timers[0][2]):
+        heappop(timers)
+    return timers[0][0] if timers else None
+
+
+def _is_over(state: ClusterState, kind: str, name: str) -> bool:
+    if kind not in _OF_RUNS:
+        return False
+    run = state.runs.get(RunId(name))
+    return run is None or (kind == "start" and (run.started_at is not None or run.stop is not None))
 
 
 def forget(state: ClusterState) -> None:
@@ -182,6 +193,7 @@ def _drain(state: ClusterState, name: str) -> list[Decision]:
     return []
 
 
+_OF_RUNS = ("start", "gang", "limit", "leak")
 _LOOK = {
     "start": _start,
     "gang": _gang,

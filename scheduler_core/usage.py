@@ -9,12 +9,22 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from scheduler_core.ids import BudgetId
 from scheduler_core.units import DAY
 
 RETENTION_MS = 31 * DAY  # longer than any lookback that the configuration accepts
 TRIM_STEPS = 4096
+NEVER = 1 << 62
+
+
+class Line(NamedTuple):
+    """An amount that is `level + slope x t` at every instant t before `until`, while nothing else changes it."""
+
+    level: int
+    slope: int
+    until: int
 
 
 @dataclass(slots=True)
@@ -59,22 +69,31 @@ class StepFunction:
         """The integral from the beginning to `at`, which is no earlier than the last change."""
         return self.sums[-1] + self.rates[-1] * (at - self.times[-1]) if self.times else 0
 
+    def line(self, now: int, span: int) -> Line:
+        """The integral over (t - span, t], what was seeded included, for all t from `now` on."""
+        times, rates, sums = self.times, self.rates, self.sums
+        if not times:
+            return Line(self.seeded, 0, NEVER)
+        level, slope = sums[-1] - rates[-1] * times[-1] + self.seeded, rates[-1]
+        if times[0] >= now - span:
+            return Line(level, slope, times[0] + span)
+        i = bisect_right(times, now - span) - 1
+        until = times[i + 1] + span if i + 1 < len(times) else NEVER
+        return Line(level - sums[i] + rates[i] * (span + times[i]), slope - rates[i], until)
+
     def within(self, now: int, span: int) -> int:
         """The integral over (now - span, now], what was seeded included."""
-        if not self.times:
-            return self.seeded
-        start, times, rates, sums = now - span, self.times, self.rates, self.sums
-        total = sums[-1] + rates[-1] * (now - times[-1]) + self.seeded
-        if times[0] >= start:
-            return total
-        i = bisect_right(times, start) - 1
-        return total - sums[i] - rates[i] * (start - times[i])
+        line = self.line(now, span)
+        return line.level + line.slope * now
 
     def _trim(self, now: int) -> None:
         """Forget steps that no window can reach; the integral keeps its origin."""
         keep = bisect_right(self.times, now - RETENTION_MS) - 1
         if keep > TRIM_STEPS // 2:
             del self.times[:keep], self.rates[:keep], self.sums[:keep]
+
+
+_NOTHING = StepFunction()
 
 
 @dataclass(slots=True)
@@ -103,6 +122,10 @@ class Ledgers:
     def used(self, budget: BudgetId, now: int, lookback: int, allocated: bool = True) -> int:
         step = (self.allocated if allocated else self.unallocated).get(budget)
         return step.within(now, lookback) if step is not None else 0
+
+    def line(self, budget: BudgetId, now: int, lookback: int) -> Line:
+        """What the budget has used, allocated, as it will move by time alone."""
+        return self.allocated.get(budget, _NOTHING).line(now, lookback)
 
     def in_service(self, now: int, lookback: int) -> int:
         """GPU time in service in the window. Time before the first service counts with today's GPUs (rule 4)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import NamedTuple
 
 from scheduler_core.contract import lost_gpu_ms
@@ -39,7 +40,7 @@ class Failure(NamedTuple):
 
     shape: Shape
     needs: tuple[tuple[str, str], ...]
-    branches: dict[BudgetId, int]
+    branches: dict[BudgetId, None]
     allowance: int  # GPUs of allocated victims
     held_back: bool  # that kept some runs from being victims
 
@@ -60,7 +61,6 @@ class Pool:
     failures: list[Failure] = field(default_factory=list)
     _costs: dict[RunId, tuple[int, int]] = field(default_factory=dict)
     _sorted: dict[BudgetId, list[tuple[int, RunId]]] = field(default_factory=dict)
-    _ranked: dict[BudgetId, list[tuple[Key, BudgetId]]] = field(default_factory=dict)  # worst first, by parent
     _tiers: dict[BudgetId, tuple[int, int]] = field(default_factory=dict)  # charged, tier
 
     def __post_init__(self) -> None:
@@ -79,8 +79,8 @@ class Pool:
     def below(self, branch: BudgetId) -> list[tuple[int, RunId]]:
         """The branch's interruptible runs, least work lost first; for the root, the unallocated runs of all."""
         if (known := self._sorted.get(branch)) is None:
-            runs = self.state.runs
-            known = self._sorted[branch] = sorted((self.cost(runs[run_id])[0], run_id) for run_id in self._ids(branch))
+            runs, cost = self.state.runs, self.cost
+            known = self._sorted[branch] = sorted([(cost(runs[run_id])[0], run_id) for run_id in self._ids(branch)])
         return known
 
     def _ids(self, branch: BudgetId) -> Iterator[RunId]:
@@ -92,28 +92,15 @@ class Pool:
             yield from index.interruptible.get(leaf, ())
 
     def weaker(self, workload: Workload) -> Iterator[BudgetId]:
-        """The branches with interruptible runs that the workload's own stand better than (rule 17 b)."""
-        margin = _margin(self.standings)
-        for branch, mine in _sides(self.standings, workload):
-            for key, sibling in self._worst_first(self.standings.tree.by_id[branch].parent):
+        """The branches that the workload's own stand better than (rule 17 b)."""
+        standings, margin = self.standings, _margin(self.standings)
+        for branch, mine in _sides(standings, workload):
+            for sibling in reversed(standings.ranked(standings.tree.by_id[branch].parent)):
                 if sibling == branch:
                     continue
-                if not stands_better(mine, key, margin):
+                if not stands_better(mine, standings.key(sibling), margin):
                     break  # nor than any that stands better still
                 yield sibling
-
-    def _worst_first(self, parent: BudgetId) -> list[tuple[Key, BudgetId]]:
-        if (known := self._ranked.get(parent)) is None:
-            below = self.state.index.interruptible_below
-            children = [child for child in self.standings.tree.children[parent] if below[child]]
-            known = sorted(((self.standings.key(child), child) for child in children), reverse=True)
-            self._ranked[parent] = known
-        return known
-
-    def committed(self, chain: Iterable[BudgetId]) -> None:
-        """The standings along this chain have changed."""
-        for budget in chain:
-            self._ranked.pop(self.standings.tree.by_id[budget].parent, None)
 
     def tier(self, branch: BudgetId) -> int:
         """Minus how far the branch is over budget, in whole steps of `preemption_margin` (rule 18)."""
@@ -133,37 +120,40 @@ class Rights:
 
     def __init__(self, pool: Pool, workload: Workload, only_unallocated: bool = False) -> None:
         self.pool, self.workload = pool, workload
-        self.branches: dict[BudgetId, int] = {}  # branch -> tier; disjoint
+        self.branches: dict[BudgetId, None] = {}  # disjoint; most have nobody to go
         self._chains = pool.state.budgets.chains
         if not only_unallocated:
-            for branch in pool.weaker(workload):
-                self.branches[branch] = pool.tier(branch)
+            self.branches = dict.fromkeys(pool.weaker(workload))
             own = pool.state.index.interruptible.get(workload.budget)
             if own and any(self._outranks(run_id) for run_id in own):
-                self.branches[workload.budget] = pool.tier(workload.budget)  # rule 17 c
+                self.branches[workload.budget] = None  # rule 17 c
 
     def _outranks(self, run_id: RunId) -> bool:
         """Rule 17 c, for a run of the same leaf."""
         state = self.pool.state
         return state.workloads[state.runs[run_id].workload].workload.priority < self.workload.priority
 
-    def within(self, others: dict[BudgetId, int]) -> bool:
+    def within(self, others: Container[BudgetId]) -> bool:
         """Are these rights part of rights to those branches?"""
-        return all(any(b in others for b in self._chains[branch]) for branch in self.branches)
+        chains = self._chains
+        for branch in self.branches:
+            if branch not in others and not any(above in others for above in chains[branch]):
+                return False
+        return True
 
     def victim(self, run: Run) -> Victim | None:
         """An interruptible or unallocated run as a victim; None where the workload has no right to it."""
         if not run.allocated:
             return Victim(UNALLOCATED, self.pool.cost(run)[0], run, 0)
         for branch in self._chains[run.budget]:
-            if (tier := self.branches.get(branch)) is not None:
+            if branch in self.branches:
                 break
         else:
             return None
         if run.budget == self.workload.budget and not self._outranks(run.id):
             return None
         lost, gpus = self.pool.cost(run)
-        return Victim(tier, lost, run, gpus, branch)
+        return Victim(self.pool.tier(branch), lost, run, gpus, branch)
 
     def in_order(self) -> Iterator[Victim]:
         """All victims, the first to go first: tier, least lost, id. Those that go already are left out."""
@@ -172,17 +162,17 @@ class Rights:
             if run_id not in going:
                 yield Victim(UNALLOCATED, lost, runs[run_id], 0)
         for branches in self._by_tier():
-            found = self.pool.below(branches[0])
-            if len(branches) > 1:
-                found = sorted(entry for branch in branches for entry in self.pool.below(branch))
-            for _, run_id in found:
+            lists = [self.pool.below(branch) for branch in branches]
+            for _, run_id in lists[0] if len(lists) == 1 else merge(*lists):
                 if run_id not in going and (victim := self.victim(runs[run_id])) is not None:
                     yield victim
 
     def _by_tier(self) -> list[list[BudgetId]]:
         tiers: dict[int, list[BudgetId]] = {}
-        for branch, tier in self.branches.items():
-            tiers.setdefault(tier, []).append(branch)
+        below = self.pool.state.index.interruptible_below
+        for branch in self.branches:
+            if below[branch]:
+                tiers.setdefault(self.pool.tier(branch), []).append(branch)
         return [tiers[tier] for tier in sorted(tiers)]
 
 
