@@ -8,6 +8,7 @@ own, so that its CPU is not the client's.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import sys
@@ -30,7 +31,7 @@ class Replay(FakeHost):
     """A recorded line per interval, with GPUs of its own; `number` of the host, from 1."""
 
     def __init__(self, lines: list[bytes], number: int) -> None:
-        super().__init__()
+        super().__init__(json.loads(lines[0])["probe"]["boot_id"])
         self._lines, self._gpu = lines, b'"GPU-%08x-' % number
         self._next = random.randrange(len(lines))
 

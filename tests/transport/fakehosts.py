@@ -15,14 +15,14 @@ import asyncssh
 from opsconsole.transport.address import HostAddress
 
 BOOT_END = b"\nboot; exit\n"
-BOOT_ID = "boot1"
 PADDED = json.dumps({"event": "probe", "probe": {"padding": "x" * 2000}}).encode() + b"\n"
 
 
 class FakeHost:
     """What every session to it says. Its runs start, and end when they are stopped; its probes tell nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, boot_id: str = "boot1") -> None:
+        self.boot_id = boot_id
         self.runs: dict[str, dict[str, Any]] = {}
 
     def probe(self) -> bytes:
@@ -36,10 +36,10 @@ class FakeHost:
         if request["op"] == "stop" and token in self.runs:
             self.runs[token] |= {"phase": "released", "exit": {"signal": "SIGTERM"}, "signalled": True}
             return {"run": self.runs[token]}
-        return {"boot_id": BOOT_ID, "hostkit": "fake", "runs": [*self.runs.values()]}
+        return {"boot_id": self.boot_id, "hostkit": "fake", "runs": [*self.runs.values()]}
 
     def _started(self, token: str, request: dict[str, Any]) -> dict[str, Any]:
-        of_order = {"token": token, "store": request["store"], "gpus": request["spec"]["gpus"], "boot_id": BOOT_ID}
+        of_order = {"token": token, "store": request["store"], "gpus": request["spec"]["gpus"], "boot_id": self.boot_id}
         return {**of_order, "phase": "running", "ran_s": 0.0, "exit": None, "signalled": False}
 
 
