@@ -15,7 +15,7 @@ from opsconsole.config.snapshot_out import write_snapshot
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.explaining import explain_anything
-from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.queue import queue_table
 from opsconsole.presenting.rows import TableView

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opsconsole.cli.arrangements import ArrangementsFile
 from opsconsole.config.console import Layer, keys_file, read_keys, read_layers, settings_of
 from opsconsole.config.folders import user_state
 from opsconsole.config.scalars import suggestion
@@ -27,7 +28,7 @@ def desk_of(args: argparse.Namespace, cluster: Layer | None = None) -> Desk:
     keymap = own_keymap(settings)
     _go_by(settings.timezone)
     path = keys_file(settings)
-    return Desk(settings, keymap, lambda keys: _save_keys(path, keys), _save_copy)
+    return Desk(settings, keymap, lambda keys: _save_keys(path, keys), _save_copy, ArrangementsFile.of_user())
 
 
 def own_keymap(settings: Settings) -> Keymap:

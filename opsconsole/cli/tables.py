@@ -61,7 +61,7 @@ def fitted(view: TableView, room: int) -> tuple[dict[int, int], list[int]]:
     A column is as wide as its cells. Where that is too much, those go that only wide tables have; then columns are
     cut, the growing ones first, the first one last. One of which every cell would be cut stands below altogether.
     """
-    natural = {at: _natural(view.rows, at, column) for at, column in enumerate(view.columns)}
+    natural = {at: _natural(view.rows, at, column) for at, column in enumerate(view.columns) if not column.extra}
     if _total(natural) > room:
         natural = {at: width for at, width in natural.items() if view.columns[at].from_width <= room}
     below: list[int] = []

@@ -1,27 +1,60 @@
-"""The filter line: words, and `key=value` with != > < >= <= ~. All of it must hold.
+"""The filter line: words, and `key=value` with != > < >= <= ~. `!` turns a part of it round. All of it must hold.
 
-Errors are for showing while it is typed.
+    waited>2h gpus>=8 !budget=olmo/eval why~"no shape|max_gpus"
+
+Keys are the columns of the table. Errors are for showing while it is typed, and say where they are.
 """
 
 from __future__ import annotations
 
+import difflib
+import operator
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from opsconsole.presenting.rows import Row, TableView
-from opsconsole.spans import parse_span_ms
+from opsconsole.presenting.amounts import read_amount
+from opsconsole.presenting.rows import Column, TableView, find_column
 
-TERM = re.compile(r"([A-Za-z][\w. -]*?)(!=|>=|<=|=|>|<|~)(.*)", re.S)
-SPLIT = re.compile(r'(?:[^\s"]|"[^"]*")+')
-SUFFIXES = ("", "_s", "_gpu_h", "_gpus", "_c", "_percent", "_ms")
-Test = Callable[[Row], bool]
+TOKEN = re.compile(r'(?:[^\s"]|"[^"]*")+')
+RUN_ID = re.compile(r"[\w.-]+~\d+(\.\d+)?")  # a word, though it has a sign in it
+SIGNS = ("!=", ">=", "<=", "!~", "=", ">", "<", "~")  # longer ones first
+TERM = re.compile(rf"(?P<no>!?)(?:(?P<key>[A-Za-z][\w.-]*)(?P<sign>{'|'.join(SIGNS)}))?(?P<value>.*)", re.S)
+ORDER = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+UNKNOWN = "?"  # as cells show it
+LOOKED_AT = 500  # characters of a value, by patterns
+LISTED = 12
+Test = Callable[[Any], bool]  # of a value
 
 
 class FilterError(ValueError):
-    """What is wrong with a filter, for people."""
+    """What is wrong with a filter, for people. `start` and `end`: where it stands in what was typed."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        super().__init__(text)
+        self.start, self.end = start, end
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`key` is a column's; none: any column will do."""
+
+    test: Test
+    key: str = ""
+    negated: bool = False
+
+    def of(self, view: TableView) -> Callable[[int], bool]:
+        """Whether a row passes, by its place."""
+        test, negated = self.test, self.negated
+        if not self.key:
+            readers = [view.reader(at) for at in range(len(view.columns))]
+            return lambda n: any(test(read(n)) for read in readers) is not negated
+        at = find_column(view.columns, self.key)
+        if at is None:  # a table may have fewer columns than when this was typed
+            return lambda n: False
+        read = view.reader(at)
+        return lambda n: test(read(n)) is not negated
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,119 +62,126 @@ class Filter:
     """`text` as typed. An empty filter lets all through."""
 
     text: str = ""
-    tests: tuple[Test, ...] = ()
+    terms: tuple[Term, ...] = ()
 
-    def passes(self, row: Row) -> bool:
-        return all(test(row) for test in self.tests)
+    def places(self, view: TableView) -> Sequence[int]:
+        """Of the rows that pass."""
+        places: Sequence[int] = range(len(view.rows))
+        for term in self.terms:
+            places = list(filter(term.of(view), places))
+        return places
 
-    def rows(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """The same rows where nothing is filtered."""
-        return tuple(row for row in rows if self.passes(row)) if self.tests else rows
 
-
-def parse_filter(text: str, table: TableView) -> Filter:
+def parse_filter(text: str, columns: Sequence[Column]) -> Filter:
     """Raises FilterError, which names what it does not understand and what it could have been."""
-    return Filter(text.strip(), tuple(_term(part, table) for part in SPLIT.findall(text)))
+    if text.count('"') % 2:
+        raise FilterError("this quote is not closed", text.rindex('"'), len(text))
+    return Filter(text.strip(), tuple(_term(token, columns) for token in TOKEN.finditer(text)))
 
 
-def filter_keys(table: TableView) -> tuple[str, ...]:
-    """What can stand before an operator: columns, and the keys of the rows' data."""
-    names = [column.title.lower().replace(" ", "_") for column in table.columns]
-    data = table.rows[0].data if table.rows else {}
-    return tuple(dict.fromkeys([*names, *data]))
-
-
-def _term(part: str, table: TableView) -> Test:
-    match = TERM.fullmatch(part)
-    if match is None:
-        return _word(part)
-    key, operator, wanted = match[1].strip().lower(), match[2], match[3].strip('"')
-    if not wanted:
-        raise FilterError(f"{key}{operator} needs a value")
-    read = _reader(key, table)
-    if operator == "~":
-        return _pattern(read, wanted)
-    if operator in ("=", "!="):
-        same = _equal(read, wanted)
-        return same if operator == "=" else lambda row: not same(row)
-    return _compare(read, key, operator, wanted)
-
-
-def _word(part: str) -> Test:
-    """Anywhere in the cells or in the data, in any case."""
-    wanted = part.strip('"').casefold()
-
-    def test(row: Row) -> bool:
-        return any(wanted in cell.text.casefold() for cell in row.cells) or any(
-            wanted in value.casefold() for value in row.data.values() if isinstance(value, str)
-        )
-
-    return test
-
-
-def _reader(key: str, table: TableView) -> Callable[[Row], Any]:
-    """How a key is read off a row: its data first, else the words of the column with that title."""
-    data = table.rows[0].data if table.rows else {}
-    for name in (key + suffix for suffix in SUFFIXES):
-        if name in data:
-            return lambda row: row.data.get(name)
-    for at, column in enumerate(table.columns):
-        if column.title.lower().replace(" ", "_") == key:
-            if column.by and column.by in data:
-                return lambda row: row.data.get(column.by)
-            return lambda row: row.cells[at].text
-    if not table.rows:
-        return lambda row: row.data.get(key)
-    raise FilterError(f"no key {key!r}; there are {', '.join(filter_keys(table)[:12])}")
-
-
-def _equal(read: Callable[[Row], Any], wanted: str) -> Test:
-    number = _number(wanted)
-
-    def test(row: Row) -> bool:
-        value = read(row)
-        if isinstance(value, bool):
-            return wanted.lower() in (("true", "yes") if value else ("false", "no"))
-        if isinstance(value, int | float) and number is not None:
-            return float(value) == number
-        if isinstance(value, list | tuple | dict):
-            return wanted in value
-        return value is not None and str(value).casefold() == wanted.casefold()
-
-    return test
-
-
-def _compare(read: Callable[[Row], Any], key: str, operator: str, wanted: str) -> Test:
-    limit = _number(wanted)
-    if limit is None:
-        raise FilterError(f"{key}{operator}{wanted}: {wanted!r} is neither a number nor a time such as 2h")
-    over, equal = operator.startswith(">"), operator.endswith("=")
-
-    def test(row: Row) -> bool:
-        """What is not known is neither more nor less."""
-        value = read(row)
-        number = float(value) if isinstance(value, int | float) else _number(str(value)) if value is not None else None
-        if number is None:
-            return False
-        return (number > limit if over else number < limit) or (equal and number == limit)
-
-    return test
-
-
-def _pattern(read: Callable[[Row], Any], wanted: str) -> Test:
+def _term(token: re.Match[str], columns: Sequence[Column]) -> Term:
+    match = TERM.fullmatch(token[0])
+    assert match is not None
     try:
-        pattern = re.compile(wanted, re.I)
-    except re.error as error:
-        raise FilterError(f"{wanted!r} is no pattern: {error}") from None
-    return lambda row: (value := read(row)) is not None and pattern.search(str(value)[:500]) is not None
+        return _read(match, columns)
+    except ValueError as error:
+        raise FilterError(f"{token[0]}: {error}", token.start(), token.end()) from None
 
 
-def _number(text: str) -> float | None:
-    """A number, or a span such as 90s, 2h, 1d12h, in seconds; `%` and `C` may follow."""
-    text = text.strip().lower()
-    with suppress(ValueError):
-        return parse_span_ms(text) / 1000
-    match = re.fullmatch(r"(-?\d+(\.\d+)?)(%|c|k)?", text)
-    if match is None:
-        return None
-    return float(match[1]) * (1000 if match[3] == "k" else 1)
+def _read(match: re.Match[str], columns: Sequence[Column]) -> Term:
+    """Raises ValueError."""
+    negated, key, sign, wanted = bool(match["no"]), match["key"], match["sign"], match["value"].replace('"', "")
+    at = find_column(columns, key or "")
+    if key is None or (at is None and RUN_ID.fullmatch(match[0])):
+        if negated and not wanted:
+            raise ValueError("what is not wanted comes after it")
+        return Term(_word(wanted if key is None else match[0]), "", negated)
+    if at is None:
+        raise ValueError(_no_key(key, columns))
+    column = columns[at]
+    if sign in ORDER:
+        return Term(_compare(column, sign, wanted), column.key, negated)
+    if not wanted:
+        raise ValueError("a value comes after it")
+    test = _pattern(wanted) if sign.endswith("~") else _equal(column, wanted)
+    return Term(test, column.key, negated is not sign.startswith("!"))
+
+
+def _no_key(key: str, columns: Sequence[Column]) -> str:
+    known = [column.key for column in columns if column.key]
+    begun = [name for name in known if name.startswith(key.lower())]
+    near = begun or difflib.get_close_matches(key.lower(), known, 2)
+    meant = f"did you mean {' or '.join(near)}?" if near else f"there are {' '.join(known[:LISTED])}"
+    return f"no column {key!r}; {meant}"
+
+
+def _word(wanted: str) -> Test:
+    """In words of any column, in any case; numbers are asked for by their key."""
+    folded = wanted.casefold()
+
+    def test(value: Any) -> bool:
+        if isinstance(value, str):
+            return folded in value.casefold()
+        return isinstance(value, list | tuple) and any(test(part) for part in value)
+
+    return test
+
+
+def _equal(column: Column, wanted: str) -> Test:
+    folded = wanted.casefold()
+    try:
+        amount: float | None = read_amount(column.by, wanted)
+    except ValueError:
+        amount = None
+
+    def test(value: Any) -> bool:
+        if value is None or isinstance(value, bool):
+            return folded in ((UNKNOWN,) if value is None else ("yes", "true") if value else ("no", "false"))
+        if isinstance(value, int | float):
+            return value == amount
+        if isinstance(value, list | tuple | dict):
+            return any(str(part).casefold() == folded for part in value)
+        return str(value).casefold() == folded
+
+    return test
+
+
+def _compare(column: Column, sign: str, wanted: str) -> Test:
+    """What is not known is neither more nor less. Raises ValueError."""
+    if column.by.endswith("_ms"):
+        raise ValueError(f"{column.key} is a time of day, which is neither more nor less")
+    try:
+        limit = read_amount(column.by, wanted)
+    except ValueError as error:
+        raise ValueError(f"{column.key} counts {error}") from None
+    holds = ORDER[sign]
+
+    def test(value: Any) -> bool:
+        if isinstance(value, str):
+            try:
+                value = read_amount(column.by, value)
+            except ValueError:
+                return False
+        return isinstance(value, int | float) and holds(value, limit)
+
+    return test
+
+
+def _pattern(wanted: str) -> Test:
+    """RE2 takes a time that grows with the text alone, whatever the pattern is. Raises ValueError."""
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive, options.log_errors = False, False
+    try:
+        pattern = re2.compile(wanted, options)
+    except re2.error as error:
+        why = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+        raise ValueError(f"this is no pattern: {why}") from None
+
+    def test(value: Any) -> bool:
+        if isinstance(value, list | tuple | dict):
+            return any(test(part) for part in value)
+        return value is not None and pattern.search(str(value)[:LOOKED_AT]) is not None
+
+    return test

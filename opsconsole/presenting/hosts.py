@@ -1,30 +1,16 @@
-"""The hosts: freshness first, then health, then what runs there."""
+"""Hosts as they stand: freshness first, then health. Silence is unknown, never well."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.presenting.xids import fatal_xids
-from scheduler_core.fleet import HostState, Reach
-from scheduler_core.state import ClusterState, HostRecord
+from scheduler_core.fleet import Reach
+from scheduler_core.state import HostRecord
 
-COLUMNS = (
-    Column("HOST", 11, by="host", most=18),
-    Column("FRESH", 9, most=20),
-    Column("HEALTH", 9),
-    Column("GPUS", 5, right=True, by="held"),
-    Column("BUSY", 7, right=True, by="busy_percent"),
-    Column("TEMP", 7, right=True, from_width=100, by="temperature_c"),
-    Column("POWER", 8, right=True, from_width=110, by="power_w"),
-    Column("ECC", 4, right=True, from_width=120, by="ecc"),
-    Column("XID", 4, right=True, from_width=90, by="xid"),
-    Column("RUNS", 4, right=True, by="run_count"),
-    Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
-    Column("STATE", 12, grow=True, by="state"),
-)
 AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)  # it cannot be asked
 LATE_INTERVALS = 2
 STALE_INTERVALS = 5
@@ -127,103 +113,6 @@ def strangers(record: HostRecord, facts: HostFacts) -> list[str]:
                 name, user = (clean(str(process.get(key) or "?"), 40) for key in ("name", "user"))
                 found[process.get("pid")] = f"{name} (pid {process.get('pid')} of {user})"
     return list(found.values())
-
-
-def last_xid(facts: HostFacts) -> str:
-    for line in reversed(list(facts.kernel)):
-        xid = line.get("xid")
-        if isinstance(xid, dict):
-            return str(xid.get("code"))
-    return ""
-
-
-def state_cell(record: HostRecord) -> Cell:
-    reason = f": {clean(record.by.reason, 60)}" if record.by and record.by.reason else ""
-    if record.removed:
-        return Cell("leaving the inventory", "warn")
-    if record.state is HostState.SERVING:
-        return Cell("serving", "")
-    token = "bad" if record.state in (HostState.SUSPECT, HostState.VERIFY_FAILED) else "warn"
-    return Cell(f"{record.state.value.replace('_', ' ')}{reason}", token)
-
-
-def protected_ms(state: ClusterState, record: HostRecord) -> int:
-    """For how long the last run there is still protected; 0 where none is."""
-    ends = [state.now]
-    for run_id in record.runs:
-        run = state.runs[run_id]
-        if run.protected(state.now):
-            until = run.protected_until()
-            ends.append(state.now + run.min_runtime_ms if until is None else until)
-    return max(ends) - state.now
-
-
-def protected_for(state: ClusterState, record: HostRecord) -> Cell:
-    left = protected_ms(state, record)
-    return Cell(span(left), "accent") if left else Cell("–", "dim")
-
-
-def _was(text: str, fresh: bool) -> Cell:
-    """A value that is not current says so and loses its colour."""
-    return Cell(text) if fresh else Cell(f"was {text}", "dim")
-
-
-def host_row(view: ClusterView, record: HostRecord) -> Row:
-    name = record.host.name
-    facts, fresh = view.facts(name), is_fresh(view, record)
-    busy, temps = known(gpu_values(facts, "utilization_percent")), known(gpu_values(facts, "temperature_c"))
-    power, ecc = known(gpu_values(facts, "power_w")), known(gpu_values(facts, "ecc_volatile_uncorrected"))
-    held = record.held.bit_count()
-    word = health(view, record)
-    cells = (
-        Cell(clean(name, 60)),
-        mark(view, record),
-        word,
-        Cell(f"{held}/{record.host.gpus}"),
-        _was(f"{sum(busy) / len(busy):.0f}%", fresh) if busy else Cell("?", "unknown"),
-        _was(f"{max(temps):.0f}C", fresh) if temps else Cell("?", "unknown"),
-        _was(f"{sum(power) / 1000:.1f}k", fresh) if power else Cell("?", "unknown"),
-        Cell(f"{sum(ecc):.0f}", "bad" if sum(ecc) else "") if ecc else Cell("?", "unknown"),
-        Cell(last_xid(facts) or "–", "bad" if last_xid(facts) else "dim"),
-        Cell(str(len(record.runs))),
-        protected_for(view.state, record),
-        state_cell(record),
-    )
-    data = host_data(view, record, facts, word.text) | {
-        "busy_percent": round(sum(busy) / len(busy), 1) if busy else None,
-        "temperature_c": max(temps, default=None),
-        "power_w": sum(power) if power else None,
-        "ecc": sum(ecc) if ecc else None,
-        "xid": last_xid(facts) or None,
-        "run_count": len(record.runs),
-        "protected_s": protected_ms(view.state, record) / 1000,
-    }
-    return Row(name, cells, data)
-
-
-def host_data(view: ClusterView, record: HostRecord, facts: HostFacts, word: str) -> dict[str, Any]:
-    """The keys of `opsconsole hosts --json`."""
-    return {
-        "host": record.host.name,
-        "state": record.state.value,
-        "reach": record.reach.value,
-        "why": record.unreachable_why,
-        "health": word.split()[-1],
-        "problems": [*failures(view, record), *warnings(record, facts)] if facts.probe is not None else [],
-        "gpus": record.host.gpus,
-        "held": record.held.bit_count(),
-        "free": record.free.bit_count(),
-        "leaked": record.leaked.bit_count(),
-        "reading_age_s": None if facts.age_s is None else round(facts.age_s, 1),
-        "runs": list(record.runs),
-        "reason": record.by.reason if record.by else "",
-        "by": record.by.actor if record.by else "",
-    }
-
-
-def hosts_table(view: ClusterView) -> TableView:
-    rows = tuple(host_row(view, view.state.hosts[name]) for name in sorted(view.state.hosts))
-    return TableView("Hosts", COLUMNS, rows, "no hosts are known: nothing has been read yet")
 
 
 def freshness_counts(view: ClusterView) -> dict[str, int]:

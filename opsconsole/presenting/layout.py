@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from opsconsole.presenting.rows import Column
@@ -18,13 +18,16 @@ class Placed(NamedTuple):
     width: int
 
 
-def layout(columns: Sequence[Column], width: int, outer: int, wide: bool = False) -> tuple[Placed, ...]:
+def layout(
+    columns: Sequence[Column], width: int, outer: int, wide: bool = False, chosen: Collection[str] = ()
+) -> tuple[Placed, ...]:
     """At least the declared widths, of those that show at `outer` cells.
 
     Room that is left is shared, a cell in turn, by the growing column and all that can use more; then the growing one
-    takes the rest. `wide` shows every column, whatever the width; what does not fit is reached by moving sideways.
+    takes the rest. `wide` shows every column, whatever the width, and `chosen` those with these keys; what does not fit
+    is reached by moving sideways.
     """
-    shown = [(at, column) for at, column in enumerate(columns) if wide or column.from_width <= outer]
+    shown = [(at, column) for at, column in enumerate(columns) if is_shown(column, outer, wide, chosen)]
     widths = [column.width for _, column in shown]
     spare = width - sum(widths) - GAP * max(0, len(widths) - 1)
     growing = next((n for n, (_, column) in enumerate(shown) if column.grow), None)
@@ -40,3 +43,19 @@ def layout(columns: Sequence[Column], width: int, outer: int, wide: bool = False
 
 def total(placed: Sequence[Placed]) -> int:
     return sum(p.width for p in placed) + GAP * max(0, len(placed) - 1)
+
+
+def is_shown(column: Column, outer: int, wide: bool = False, chosen: Collection[str] = ()) -> bool:
+    if chosen:
+        return column.key in chosen
+    return not column.extra and (wide or column.from_width <= outer)
+
+
+def column_at(placed: Sequence[Placed], x: int) -> str:
+    """The key of the column that covers that cell; empty where none does."""
+    begun = 0
+    for p in placed:
+        if begun <= x < begun + p.width:
+            return p.column.key
+        begun += p.width + GAP
+    return ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from opsconsole.presenting.rows import Cell, Column, LazyRows, Row, TableView
+from opsconsole.presenting.rows import Cell, Column, LazyRows, TableView
 from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.explain import Explainer, Hold, HoldKind
@@ -13,20 +14,21 @@ from scheduler_core.ids import WorkloadId
 from scheduler_core.queueing import queue_order
 from scheduler_core.state import WorkloadRecord
 
-POSITION = Column("POS", 4, right=True, by="position")
-MOVE = Column("MOVE", 4, right=True, from_width=90, by="move")
-REST = (
-    Column("WORKLOAD", 14, by="name", most=30),
+COLUMNS = (
+    Column("POS", 4, right=True, by="position"),
+    Column("WORKLOAD", 14, by="name workload", most=30),
     Column("BUDGET", 12, by="budget", most=24),
     Column("OWNER", 8, from_width=90, by="owner", most=12),
     Column("GPUS", 4, right=True, by="gpus"),
     Column("MIN", 6, right=True, by="min_runtime_s"),
     Column("WAITED", 6, right=True, by="waited_s"),
-    Column("WHY", 20, grow=True, by="reason"),
-    Column("STARTS BY", 9, right=True, from_width=100, by="until_ms"),
+    Column("WHY", 20, grow=True, by="why"),
+    Column("STARTS BY", 9, right=True, from_width=100, by="starts_in_s"),
+    Column("REASON", 17, by="reason", extra=True),
+    Column("ATTEMPT", 7, right=True, by="attempt", extra=True),
 )
-COLUMNS = (POSITION, *REST)
-MOVING = (POSITION, MOVE, *REST)
+MOVE = Column("MOVE", 4, right=True, from_width=90, by="move")
+MOVING = (COLUMNS[0], MOVE, *COLUMNS[1:])
 TOKENS = {
     HoldKind.PROTECTED: "accent",
     HoldKind.VICTIM_STOPPING: "accent",
@@ -39,60 +41,94 @@ TOKENS = {
 }
 
 
+class Waiting(NamedTuple):
+    """What a row of the queue is about."""
+
+    view: ClusterView
+    position: int
+    record: WorkloadRecord
+    explainer: Explainer
+    before: Mapping[str, int] | None
+
+    @property
+    def hold(self) -> Hold:
+        return self.explainer.hold(self.record)
+
+    @property
+    def budget(self) -> str:
+        return self.view.state.budgets.paths[self.record.workload.budget]
+
+    @property
+    def waited_ms(self) -> int:
+        return self.view.state.now - self.record.workload.submitted_at
+
+    @property
+    def moved(self) -> int | None:
+        """Places nearer to the start; None where it is new."""
+        was = (self.before or {}).get(self.record.workload.id)
+        return None if was is None else was - self.position
+
+
+def _starts_in_s(w: Waiting) -> float | None:
+    until = w.hold.until
+    return None if until is None else max(0, until - w.view.state.now) / 1000
+
+
+VALUES: dict[str, Callable[[Waiting], Any]] = {
+    "position": lambda w: w.position,
+    "workload": lambda w: w.record.workload.id,
+    "name": lambda w: w.record.workload.name,
+    "budget": lambda w: w.budget,
+    "owner": lambda w: w.record.workload.owner,
+    "gpus": lambda w: w.record.workload.gpus,
+    "min_runtime_s": lambda w: w.record.workload.min_runtime_ms / 1000,
+    "waited_s": lambda w: w.waited_ms / 1000,
+    "reason": lambda w: w.hold.kind.value,
+    "why": lambda w: w.hold.text,
+    "until_ms": lambda w: None if w.hold.until is None else w.view.wall(w.hold.until),
+    "starts_in_s": _starts_in_s,
+    "attempt": lambda w: w.record.attempt,
+}
+
+
 def queue_table(view: ClusterView, before: Mapping[str, int] | None = None) -> TableView:
     """`before`: earlier positions by workload, for a column that tells how far each has moved since."""
     order = queue_order(view.state)
-    explainer = Explainer(view.state)
+    explainer, workloads = Explainer(view.state), view.state.workloads
 
-    def make(at: int) -> Row:
-        record = view.state.workloads[order[at]]
-        return _row(view, at + 1, record, explainer.hold(record), before)
+    def waiting(at: int) -> Waiting:
+        return Waiting(view, at + 1, workloads[order[at]], explainer, before)
 
-    return TableView("Waiting", COLUMNS if before is None else MOVING, LazyRows(order, make), "nobody waits")
+    moving = before is not None
+    values = VALUES | {"move": lambda w: w.moved} if moving else VALUES
+    rows = LazyRows(order, waiting, _cells, values)
+    return TableView("Waiting", MOVING if moving else COLUMNS, rows, "nobody waits")
 
 
-def _row(view: ClusterView, position: int, record: WorkloadRecord, hold: Hold, before: Mapping[str, int] | None) -> Row:
-    w, state = record.workload, view.state
-    waited = state.now - w.submitted_at
-    was = (before or {}).get(w.id)
-    cells = (
-        Cell(str(position), "dim"),
-        *(() if before is None else (_move(position, was),)),
+def _cells(waiting: Waiting) -> tuple[Cell, ...]:
+    view, w, hold = waiting.view, waiting.record.workload, waiting.hold
+    return (
+        Cell(str(waiting.position), "dim"),
+        *(() if waiting.before is None else (_move(waiting.moved),)),
         Cell(workload_label(w.id, w.name)),
-        Cell(clean(state.budgets.paths[w.budget], 60)),
+        Cell(clean(waiting.budget, 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(w.gpus)),
         Cell(span(w.min_runtime_ms) if w.allocated else "free", "" if w.allocated else "dim"),
-        Cell(span(waited)),
+        Cell(span(waiting.waited_ms)),
         Cell(clean(hold.text), TOKENS.get(hold.kind, "")),
         Cell("" if hold.until is None else day_clock(view.wall(hold.until), view.wall_ms)),
+        Cell(hold.kind.value, "dim"),
+        Cell(str(waiting.record.attempt), "dim"),
     )
-    data = {
-        "position": position,
-        "workload": w.id,
-        "name": w.name,
-        "budget": state.budgets.paths[w.budget],
-        "owner": w.owner,
-        "gpus": w.gpus,
-        "min_runtime_s": w.min_runtime_ms / 1000,
-        "waited_s": waited / 1000,
-        "reason": hold.kind.value,
-        "why": hold.text,
-        "until_ms": None if hold.until is None else view.wall(hold.until),
-        "attempt": record.attempt,
-    }
-    if before is not None:
-        data["move"] = None if was is None else was - position
-    return Row(w.id, cells, data)
 
 
-def _move(position: int, was: int | None) -> Cell:
-    """Up is nearer to the start."""
-    if was is None:
+def _move(moved: int | None) -> Cell:
+    if moved is None:
         return Cell("new", "dim")
-    if was == position:
+    if moved == 0:
         return Cell("–", "dim")
-    return Cell(f"▲{was - position}", "good") if was > position else Cell(f"▼{position - was}", "warn")
+    return Cell(f"▲{moved}", "good") if moved > 0 else Cell(f"▼{-moved}", "warn")
 
 
 def workload_label(wid: WorkloadId, name: str) -> str:

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from opsconsole.presenting.filtering import Filter
-from opsconsole.presenting.rows import Row, TableView, keys_of
-from opsconsole.presenting.sorting import sorted_rows
+from opsconsole.presenting.rows import PickedRows, Row, TableView, keys_of
+from opsconsole.presenting.sorting import sorted_places
 
 NOTHING = TableView("", (), ())
 
 
 @dataclass
 class RowSet:
-    """`rows` are what is shown now. A cursor whose row is gone moves next door; marks outlive filters, not rows."""
+    """`rows` are what is shown now. A cursor whose row is gone moves next door; marks outlive filters, not rows.
+
+    `order`: keys of the columns that sort, the first one first; `-` before one turns it round.
+    """
 
     view: TableView = NOTHING
     filter: Filter = field(default_factory=Filter)
-    sort: str = ""
-    reverse: bool = False
+    order: tuple[str, ...] = ()
     rows: Sequence[Row] = ()
     place: dict[str, int] = field(default_factory=dict)
     cursor: str | None = None
@@ -42,8 +44,10 @@ class RowSet:
     def arrange(self) -> None:
         """Filters and sorts again. The cursor stays with its row; if that is gone, at its place."""
         was = self.at
-        ordered = sorted_rows(self.view, self.sort, self.reverse) if self.sort else self.view.rows
-        self.rows = self.filter.rows(ordered)
+        self.rows = self.view.rows
+        if self.filter.terms or self.order:
+            places = sorted_places(self.view, self.filter.places(self.view), self.order)
+            self.rows = PickedRows(self.view.rows, places)
         keys = keys_of(self.rows)
         self.place = {key: n for n, key in enumerate(keys)}
         if self.cursor not in self.place:
@@ -54,7 +58,7 @@ class RowSet:
 
     def move_to(self, at: int) -> None:
         if self.rows:
-            self.cursor = self.rows[max(0, min(at, len(self.rows) - 1))].key
+            self.cursor = keys_of(self.rows)[max(0, min(at, len(self.rows) - 1))]
 
     def toggle(self) -> None:
         """Marks the row under the cursor, or takes its mark away."""
@@ -79,10 +83,18 @@ class RowSet:
         return True
 
     def mark_all(self) -> None:
-        """All that the filter shows; again: none."""
+        """All that the filter shows; again: none of these. Marks that it hides stay."""
         shown: dict[str, None] = dict.fromkeys(keys_of(self.rows))
-        self.marks = {} if shown.keys() <= self.marks.keys() else self.marks | shown
+        if shown.keys() <= self.marks.keys():
+            self.marks = {key: None for key in self.marks if key not in shown}
+        else:
+            self.marks |= shown
         self.anchor = None
+
+    @property
+    def hidden(self) -> int:
+        """Marked rows that the filter hides."""
+        return sum(1 for key in self.marks if key not in self.place)
 
     def chosen(self) -> tuple[str, ...]:
         """What an action is about: the marked rows, else the one under the cursor."""
@@ -93,6 +105,5 @@ class RowSet:
         total, shown = len(self.view.rows), len(self.rows)
         parts = [f"{shown} of {total}" if shown != total else str(total)]
         if self.marks:
-            hidden = sum(1 for key in self.marks if key not in self.place)
-            parts.append(f"{len(self.marks)} marked" + (f" ({hidden} hidden)" if hidden else ""))
+            parts.append(f"{len(self.marks)} marked" + (f" ({self.hidden} hidden)" if self.hidden else ""))
         return ", ".join(parts)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 
 from textual.command import Provider
 
-from opsconsole.presenting.filtering import Filter, FilterError, parse_filter
+from opsconsole.presenting.filtering import Filter, FilterError
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.text import clean
 from opsconsole.ui.actions import ANYWHERE, BY_NAME, Action
 from opsconsole.ui.commands import CommandError, parse_command, words_of
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import PAGES
-from opsconsole.ui.messages import LineEntered, LineLeft, LineTyped, RowOpened, RowsChanged
+from opsconsole.ui.messages import LineEntered, LineLeft, RowOpened, RowsChanged
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import named, subjects
 from opsconsole.ui.views import HOW_TO_QUIT, ConsoleViews
@@ -179,15 +179,6 @@ class OpsConsoleApp(ConsoleViews):
 
     # -- the line --------------------------------------------------------------------------------------------------
 
-    def on_line_typed(self, message: LineTyped) -> None:
-        if message.kind == ":" or self._entry_for is None:
-            return
-        try:
-            self._entry_for.apply(parse_filter(message.text, self._entry_for.rowset.view))
-            self.query_one(Entry).hint("")
-        except FilterError as error:
-            self.query_one(Entry).hint(str(error), bad=True)
-
     def on_line_entered(self, message: LineEntered) -> None:
         self._refocus()
         try:
@@ -195,8 +186,11 @@ class OpsConsoleApp(ConsoleViews):
                 self.perform(*parse_command(message.text))
             elif message.kind == "/":
                 self._filter(message.text)
-        except (CommandError, FilterError) as error:
+        except CommandError as error:
             self.say(str(error))
+        except FilterError as error:
+            self._ask("/", message.text)
+            self.query_one(Entry).hint(str(error), (error.start, error.end))
 
     def on_line_left(self, message: LineLeft) -> None:
         if message.kind == "/" and self._entry_for is not None:

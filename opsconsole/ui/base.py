@@ -103,8 +103,8 @@ class ConsoleBase(App[int]):
         yield Container(Lines(id="too-small-text"), id="too-small")
 
     def _complete(self, kind: str, text: str) -> Sequence[str]:
-        columns = self.table.sortable() if self.table is not None else ()
-        return complete_command(text, self.picture, columns) if kind == ":" else ()
+        """What could stand where the cursor is."""
+        return complete_command(text, self.picture)
 
     def use_keys(self, keymap: Keymap) -> None:
         self.keymap = keymap

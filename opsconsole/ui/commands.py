@@ -47,8 +47,8 @@ def words_of(text: str) -> list[str]:
         raise CommandError(f"{error} in {text!r}") from None
 
 
-def complete_command(text: str, view: ClusterView | None, columns: Sequence[str]) -> Sequence[str]:
-    """What could stand where the cursor is. `columns` are those that `sort` takes."""
+def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
+    """What could stand where the cursor is."""
     words = text.split(" ")
     if len(words) <= 1:
         return command_words()
@@ -60,8 +60,6 @@ def complete_command(text: str, view: ClusterView | None, columns: Sequence[str]
         return sorted(view.state.hosts)
     if action.about == "workload":
         return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
-    if name == "sort":
-        return columns
     if name == "explain":
         return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
     return [*THEMES] if name == "theme" else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from opsconsole.presenting.arranging import Arrangements
 from opsconsole.settings import Settings
 from opsconsole.ui.keymap import Keymap
 
@@ -21,3 +22,4 @@ class Desk:
     keymap: Keymap = field(default_factory=Keymap)
     save_keys: Callable[[Mapping[str, Sequence[str]]], str] = _no_place
     save_copy: Callable[[str], str] = _no_place
+    arrangements: Arrangements = field(default_factory=Arrangements)

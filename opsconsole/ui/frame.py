@@ -11,7 +11,7 @@ from textual.content import Content
 
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.drains import drains_table
-from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.needs import needs_table
 from opsconsole.presenting.overview import figures, host_map, hosts_title, reasons_table
 from opsconsole.presenting.queue import queue_table

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
+
+if TYPE_CHECKING:
+    from opsconsole.ui.widgets.table import Table
 
 
 @dataclass
@@ -21,6 +25,14 @@ class RowsChanged(Message):
 
     summary: str
     """How many rows are shown and marked, for a title."""
+
+
+@dataclass
+class Rearranged(Message):
+    """A person sorted a table, or chose its columns: to be remembered."""
+
+    table: Table
+    """Which one."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What only looks: moving between pages, panes and rows; filters and views; explanations and help.
+"""What only looks: moving between pages, panes and rows; zoom, pause; explanations and help.
 
 Dialogs are imported when they are opened first: the first frame does not wait for them.
 """
@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opsconsole.presenting.filtering import Filter, parse_filter
+from opsconsole.presenting.filtering import Filter
 from opsconsole.presenting.view import ClusterView
-from opsconsole.ui.base import ConsoleBase
-from opsconsole.ui.desk import Desk
+from opsconsole.ui.arranging import Arranging
 from opsconsole.ui.frame import PAGES
-from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.themes import THEMES
-from opsconsole.ui.widgets.entry import Entry
-from opsconsole.ui.widgets.table import Table
 
 if TYPE_CHECKING:
     from opsconsole.ui.screens.text import Text
@@ -23,12 +19,8 @@ if TYPE_CHECKING:
 HOW_TO_QUIT = "Ctrl-Q quits; runs and drains go on"
 
 
-class ConsoleViews(ConsoleBase):
+class ConsoleViews(Arranging):
     """Nothing here can send anything."""
-
-    def __init__(self, source: ConsoleSource, desk: Desk | None = None) -> None:
-        super().__init__(source, desk)
-        self._entry_for: Table | None = None
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
@@ -77,26 +69,8 @@ class ConsoleViews(ConsoleBase):
 
     # -- views -----------------------------------------------------------------------------------------------------
 
-    def _do_filter(self, words: str) -> None:
-        if self.table is None:
-            return
-        if words:
-            self._filter(words)
-        else:
-            self._ask("/", self.table.rowset.filter.text)
-
     def _do_command(self, words: str) -> None:
         self._ask(":")
-
-    def _do_sort(self, words: str) -> None:
-        """Without words it asks by which column, and says which there are."""
-        if self.table is None:
-            return
-        if not words:
-            self._ask(":", "sort ")
-            self.query_one(Entry).hint(" ".join(self.table.sortable()))
-        elif not self.table.sort_by(words):
-            self.say(f"no column is called {words!r}: {' '.join(self.table.sortable())}")
 
     def _do_wide(self, words: str) -> None:
         if self.table is not None:
@@ -165,14 +139,3 @@ class ConsoleViews(ConsoleBase):
         self.source.poll_now()
         self.say("asked for fresh readings")
         self.redraw()
-
-    # -- the line --------------------------------------------------------------------------------------------------
-
-    def _ask(self, kind: str, text: str = "") -> None:
-        self._entry_for = self.table
-        self.query_one(Entry).ask("/" if kind == "/" else ":", text)
-
-    def _filter(self, text: str) -> None:
-        if self.table is not None:
-            self.table.apply(parse_filter(text, self.table.rowset.view))
-            self.draw()

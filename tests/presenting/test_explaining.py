@@ -6,7 +6,7 @@ import pytest
 
 from opsconsole.presenting.drains import drains_table
 from opsconsole.presenting.explaining import explain_anything
-from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.needs import needs_table
 from opsconsole.presenting.overview import host_map, reasons_table

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opsconsole.presenting.explaining import explain_anything
-from opsconsole.presenting.hosts import hosts_table
+from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.needs import Need, needs, needs_table
 from opsconsole.presenting.overview import figures, host_map
 from opsconsole.presenting.view import InventoryChange, PendingInventory

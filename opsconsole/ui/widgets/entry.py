@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
+from rich.highlighter import Highlighter
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from opsconsole.presenting.completing import last_part
 from opsconsole.ui.messages import LineEntered, LineLeft, LineTyped
 
 Kind = Literal[":", "/"]
 Completer = Callable[[Kind, str], Sequence[str]]
 HISTORY = 100
+LISTED = 6
+
+
+class _Marked(Highlighter):
+    """Underlines what is wrong, from one place to another."""
+
+    wrong: tuple[int, int] | None = None
+
+    def highlight(self, text: Text) -> None:
+        if self.wrong is not None:
+            text.stylize("underline", *self.wrong)
 
 
 class EntryInput(Input):
@@ -26,6 +40,14 @@ class EntryInput(Input):
         Binding("down", "history(1)", show=False),
         Binding("escape", "leave", show=False),
     ]
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, select_on_focus=False, highlighter=_Marked())
+
+    def mark(self, wrong: tuple[int, int] | None) -> None:
+        assert isinstance(self.highlighter, _Marked)
+        self.highlighter.wrong = wrong
+        self.refresh()
 
     def action_complete(self) -> None:
         self.entry.complete()
@@ -64,7 +86,7 @@ class Entry(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="prompt", markup=False)
-        yield EntryInput(compact=True, select_on_focus=False)
+        yield EntryInput()
         yield Static("", id="hint", markup=False)
 
     @property
@@ -81,11 +103,23 @@ class Entry(Horizontal):
         self.display = True
         self.screen.set_focus(self.input)  # at once: the next key is the line's
 
-    def hint(self, text: str, bad: bool = False) -> None:
-        """What stands to the right: an error as it is typed, or what could follow."""
+    def hint(self, text: str, wrong: tuple[int, int] | None = None) -> None:
+        """What stands to the right: what could follow, or what is wrong, with the place of it."""
         hint = self.query_one("#hint", Static)
-        hint.set_class(bad, "-bad")
+        hint.set_class(wrong is not None, "-bad")
         hint.update(f" {text}" if text else "")
+        self.input.mark(wrong)
+
+    def suggest(self) -> bool:
+        """Says what the word that is being typed could become. False where that is nothing."""
+        found = self._candidates(self.input.value)
+        self.hint(_listed(found))
+        return bool(found)
+
+    def _candidates(self, text: str) -> list[str]:
+        word = last_part(text).lower()
+        found = [c for c in self.completer(self.kind, text) if c.lower().startswith(word)]
+        return found if found != [word] else []
 
     def close(self) -> None:
         self.display = False
@@ -97,15 +131,14 @@ class Entry(Horizontal):
     def complete(self) -> None:
         """The longest beginning that all candidates share; several are listed."""
         text = self.input.value
-        head, space, word = text.rpartition(" ")
-        found = [c for c in self.completer(self.kind, text) if c.lower().startswith(word.lower())]
+        found = self._candidates(text)
         if not found:
             return
         shared = _shared(found)
-        done = head + space + shared + (" " if len(found) == 1 and self.kind == ":" else "")
-        self.input.value = done
-        self.input.cursor_position = len(done)
-        self.hint(" ".join(found[:6]) + (" …" if len(found) > 6 else "") if len(found) > 1 else "")
+        done = text[: len(text) - len(last_part(text))] + shared
+        self.input.value = done + (" " if len(found) == 1 and self.kind == ":" else "")
+        self.input.cursor_position = len(self.input.value)
+        self.hint(_listed(found) if len(found) > 1 else "")
 
     def recall(self, by: int) -> None:
         mine = [text[1:] for text in self.history if text.startswith(self.kind)]
@@ -128,6 +161,10 @@ class Entry(Horizontal):
             del self.history[:-HISTORY]
         self.close()
         self.post_message(LineEntered(self.kind, text))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " ".join(words[:LISTED]) + (" …" if len(words) > LISTED else "")
 
 
 def _shared(words: Sequence[str]) -> str:

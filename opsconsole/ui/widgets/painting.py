@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from opsconsole.presenting.layout import GAP, Placed
 from opsconsole.presenting.rows import Row
+from opsconsole.presenting.sorting import DOWN
 from opsconsole.presenting.text import fit
 
 MARGIN = 2  # cursor and mark stand before the first column
@@ -31,13 +32,23 @@ def paint_row(
     return segments
 
 
-def paint_header(placed: Sequence[Placed], style: Style, sort: str, reverse: bool) -> list[Segment]:
+def paint_header(placed: Sequence[Placed], style: Style, order: Sequence[str]) -> list[Segment]:
+    """`order`: keys of the columns that sort. An arrow tells which way, and from the second on a number which one."""
     segments = [Segment(" " * MARGIN, style)]
+    signs = {key.removeprefix(DOWN): sort_sign(order, key.removeprefix(DOWN)) for key in order}
     for n, (_, column, width) in enumerate(placed):
-        arrow = ("▼" if reverse else "▲") if column.title == sort and sort else ""
-        title = column.title if len(column.title) + len(arrow) <= width else column.title[: width - len(arrow)]
-        segments.append(Segment((" " * GAP if n else "") + fit(title + arrow, width, column.right), style))
+        sign = signs.get(column.key, "")
+        title = column.title[: max(0, width - len(sign))]
+        segments.append(Segment((" " * GAP if n else "") + fit(title + sign, width, column.right), style))
     return segments
+
+
+def sort_sign(order: Sequence[str], key: str) -> str:
+    """▲ or ▼, with its place in the order where several columns sort; empty where this one does not."""
+    at = next((at for at, k in enumerate(order) if k.removeprefix(DOWN) == key), None)
+    if at is None:
+        return ""
+    return ("▼" if order[at].startswith(DOWN) else "▲") + (str(at + 1) if len(order) > 1 else "")
 
 
 def entitle(widget: Widget, markup: str) -> None:

@@ -7,6 +7,7 @@ Strip at most once for each (row, cursor, mark).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -18,24 +19,26 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from opsconsole.presenting.arranging import Arrangement
 from opsconsole.presenting.filtering import Filter
-from opsconsole.presenting.layout import Placed, layout, total
+from opsconsole.presenting.layout import Placed, column_at, layout, total
 from opsconsole.presenting.rows import Row, TableView
 from opsconsole.presenting.rowset import RowSet
-from opsconsole.presenting.sorting import find_column
+from opsconsole.presenting.sorting import DOWN, stepped
 from opsconsole.presenting.text import fit
 from opsconsole.ui.actions import table_bindings
-from opsconsole.ui.messages import RowOpened, RowsChanged
+from opsconsole.ui.messages import Rearranged, RowOpened, RowsChanged
 from opsconsole.ui.themes import TOKENS
 from opsconsole.ui.widgets.painting import MARGIN, paint_header, paint_row
 
 SIDE_STEP = 8
-NATURAL = "natural"
 Signature = tuple[Row, bool, bool]
 
 
 class Table(ScrollView, can_focus=True):
     """Rows of presenting. `trouble` is what stands instead of "nothing here" while nothing is known."""
+
+    ALLOW_SELECT = False  # dragging does nothing
 
     BINDINGS: ClassVar[list[BindingType]] = table_bindings()
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -60,6 +63,7 @@ class Table(ScrollView, can_focus=True):
     def __init__(self, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.rowset = RowSet()
+        self.columns: tuple[str, ...] = ()  # keys of those that were chosen; none: as it is by itself
         self.wide = False
         self.trouble = ""
         self._placed: tuple[Placed, ...] = ()
@@ -89,24 +93,29 @@ class Table(ScrollView, can_focus=True):
         self.rowset.filter = filter
         self._rearranged()
 
-    def sort(self, title: str, reverse: bool = False) -> None:
-        self.rowset.sort, self.rowset.reverse = title, reverse
+    def sort(self, order: Sequence[str]) -> None:
+        """By the keys of columns, the first one first; `-` before one turns it round. None: as it is by itself."""
+        self.rowset.order = tuple(order)
         self._rearranged()
-        self.refresh()
 
-    def sortable(self) -> list[str]:
-        """What `sort_by` takes: titles in small letters, and what restores the natural order."""
-        return [p.column.title.lower() for p in self._placed if p.column.title] + [NATURAL]
+    def choose(self, columns: Sequence[str]) -> None:
+        """Shows the columns with these keys alone. None: as it is by itself."""
+        self.columns = tuple(columns)
+        self._lay_out()
 
-    def sort_by(self, words: str) -> bool:
-        """By the title, or a beginning of it; `-` before it reverses. False where no column is called so."""
-        if words == NATURAL:
-            self.sort("")
-            return True
-        at = find_column(self.rowset.view, words.lstrip("-"))
-        if at is not None:
-            self.sort(self.rowset.view.columns[at].title, words.startswith("-"))
-        return at is not None
+    def show_as(self, filter: Filter, order: Sequence[str], columns: Sequence[str]) -> None:
+        """All at once, as a view or an earlier start has kept it."""
+        self.rowset.filter, self.rowset.order = filter, tuple(order)
+        self._rearranged()
+        self.choose(columns)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return Arrangement(self.rowset.filter.text, self.rowset.order, self.columns)
+
+    def shown(self) -> tuple[str, ...]:
+        """Keys of the columns that are shown now."""
+        return tuple(p.column.key for p in self._placed)
 
     def toggle_wide(self) -> bool:
         self.wide = not self.wide
@@ -155,7 +164,8 @@ class Table(ScrollView, can_focus=True):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
-        self._placed = layout(self.rowset.view.columns, width - MARGIN, self.size.width, self.wide)
+        columns = self.rowset.view.columns
+        self._placed = layout(columns, width - MARGIN, self.size.width, self.wide, self.columns)
         self._strips.clear()
         self._drawn = []  # nothing is known to be on the screen: what Textual keeps of it goes too
         self.refresh()
@@ -163,7 +173,7 @@ class Table(ScrollView, can_focus=True):
 
     def _resize_virtual(self) -> None:
         width = self.scrollable_content_region.width
-        needed = total(self._placed) + MARGIN if self.wide else 0
+        needed = total(self._placed) + MARGIN if self.wide or self.columns else 0
         self.virtual_size = Size(max(width, needed), len(self.rowset.rows) + 1)
 
     def _keep_line(self, offset: int) -> None:
@@ -213,7 +223,7 @@ class Table(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         left = round(self.scroll_offset.x)
         if y == 0:
-            header = paint_header(self._placed, self._style("header"), self.rowset.sort, self.rowset.reverse)
+            header = paint_header(self._placed, self._style("header"), self.rowset.order)
             strip = Strip(header)
             return strip.extend_cell_length(max(width, strip.cell_length), self._style("header")).crop(
                 left, left + width
@@ -298,12 +308,25 @@ class Table(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # a frame is no row
-        at = self._top + inside.y - 1 if inside is not None and inside.y else len(self.rowset.rows)
+        if inside is None or event.button != 1:
+            return
+        if inside.y == 0:
+            self._sort_at(inside.x + round(self.scroll_offset.x) - MARGIN)
+            return
+        at = self._top + inside.y - 1
         if at >= len(self.rowset.rows):
             return
         self.move_to(at)
         if event.chain == 2:
             self.action_open()
+
+    def _sort_at(self, x: int) -> None:
+        """A click on a header: by that column alone; again the other way round; again as it was by itself."""
+        key = column_at(self._placed, x)
+        if key and self.can_focus:
+            alone = self.rowset.order if [k.lstrip(DOWN) for k in self.rowset.order] == [key] else ()
+            self.sort(stepped(alone, key))
+            self.post_message(Rearranged(self))
 
 
 def _same(one: Signature | None, other: Signature | None) -> bool:
