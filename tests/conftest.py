@@ -13,7 +13,7 @@ REQUIRED = frozenset(filter(None, os.environ.get("OPSCONSOLE_REQUIRE", "").split
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Report, Report]:
-    """Where OPSCONSOLE_REQUIRE names a tool (sshd, tmux), a test marked with it fails instead of being skipped."""
+    """Where OPSCONSOLE_REQUIRE names a tool (sshd, tmux, browser), its tests fail instead of being skipped."""
     report = yield
     needed = REQUIRED.intersection(mark.name for mark in item.iter_markers())
     if report.skipped and needed and not hasattr(report, "wasxfail"):

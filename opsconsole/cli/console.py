@@ -56,12 +56,13 @@ async def present(app: OpsConsoleApp) -> int:
     return status
 
 
-async def show(place: Place, lead_as: str = "", write: str = "", desk: Desk | None = None) -> int:
+async def show(place: Place, lead_as: str = "", write: str = "", read_only: str = "", desk: Desk | None = None) -> int:
+    """`read_only`: why nobody may open a write window in it."""
     with all_to_stay():
         from opsconsole.cli.source import LiveSource
         from opsconsole.ui.app import OpsConsoleApp
 
-        source = LiveSource(place, place.leader(), lead_as)
+        source = LiveSource(place, place.leader(), lead_as, read_only=read_only)
         app = OpsConsoleApp(source, write, desk)
     try:
         return await present(app)

@@ -119,6 +119,12 @@ def _leading(commands: Any) -> None:
     adopt = _command(commands, "adopt", "adopting:run", "take hosts over from another store, listing their live runs")
     adopt.add_argument("hosts", nargs="*", metavar="HOST", help="default: every host of another store")
     _action(adopt, reason=True, wait=False)
+    web = _command(commands, "web", "web:run", "the console in a browser on this machine, to look")
+    web.add_argument("--write", action="store_true", help="print a token with which one page may change things, once")
+    web.add_argument("--port", type=int, default=8000, help="default: 8000; 0 takes a free one")
+    web.add_argument("--address", default="127.0.0.1", help="default: 127.0.0.1")
+    web.add_argument("--i-have-a-proxy", action="store_true", help="that encrypts and asks who comes: any address goes")
+    web.add_argument("--public-url", metavar="URL", help="where browsers find it, behind a proxy")
     demo = _command(commands, "demo", "demo:run", "a small living cluster on loopback, and the console on it")
     demo.add_argument("--hosts", type=int, default=8, choices=range(2, 9), metavar="2..8")
     demo.add_argument("--seed", type=int, default=1)
@@ -273,6 +279,10 @@ def _offline(commands: Any) -> None:
     completion = commands.add_parser("completion", help="the lines that complete words in a shell: docs/cli.md")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     completion.set_defaults(run="completing:completion")
+    served = commands.add_parser("served")  # for `web` alone: the console of one page
+    _cluster_options(served)
+    served.add_argument("--may-write", action="store_true")
+    served.set_defaults(run="web:session")
     complete = commands.add_parser("complete")  # for those lines alone: help does not list it
     complete.add_argument("words", nargs="*")
     complete.set_defaults(run="completing:complete")

@@ -39,12 +39,16 @@ class Wish:
 
 @dataclass
 class LiveSource:
-    """Implements `ui.source.ConsoleSource`. With `lead_as` it leads from the start: the demo's console does."""
+    """Implements `ui.source.ConsoleSource`. With `lead_as` it leads from the start: the demo's console does.
+
+    `read_only`: why nobody may write here, whatever the inventory says.
+    """
 
     place: Place
     runtime: Runtime
     lead_as: str = ""
     hand_over: bool = True
+    read_only: str = ""
     actor: str = field(default_factory=current_user)
     watch: Watch = field(init=False)
     left: str = field(default="", init=False)
@@ -60,7 +64,8 @@ class LiveSource:
 
     @property
     def write_refused(self) -> str:
-        return "" if self.place.inventory.allow_write else "the inventory says allow_write: false"
+        refused = "" if self.place.inventory.allow_write else "the inventory says allow_write: false"
+        return refused or self.read_only
 
     def view(self) -> ClusterView:
         return view_of(self.runtime, self.watch.pending)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
+import select
 import signal
 import sys
 import termios
@@ -33,12 +35,19 @@ def on_signals(leave: Callable[[int], None]) -> Callable[[], None]:
 
 
 def tty_is_gone(fd: int = 0) -> bool:
-    """True where there was a terminal and its other end has closed. Where there never was one: False."""
+    """True where the other end of the terminal has closed, or of the pipe that stands for it. Never was one: False."""
     try:
         termios.tcgetattr(fd)
     except termios.error as error:
-        return bool(error.args and error.args[0] == 5)  # EIO: the other end has gone
+        return bool(error.args and error.args[0] == errno.EIO) or _hung_up(fd)
     return False
+
+
+def _hung_up(fd: int) -> bool:
+    """Nobody can write into this pipe any more: the browser's server has gone."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(what & select.POLLHUP for _, what in poll.poll(0))
 
 
 class Deadline:
