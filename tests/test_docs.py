@@ -128,7 +128,7 @@ def test_the_keys_of_json_are_those_that_are_documented(tmp_path: Path) -> None:
     assert [command for command, _, _ in rows] == ["queue", "hosts", "budgets", "runs"]
     assert set(command_line.json("explain", "waits")) == {"id", "lines"}
     drain = command_line.json("drain", "h1", "--reason", "x", "--dry-run")
-    assert set(drain) == {"action", "targets", "rows", "effect", "guarantees_broken"}
+    assert set(drain) == {"action", "targets", "rows", "effect", "guarantees_broken", "lost_gpu_h"}
 
 
 def test_the_keys_of_the_readme_are_bound() -> None:

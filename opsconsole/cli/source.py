@@ -7,17 +7,18 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opsconsole.cli.leadplan import changed_since, lead_sentences
+from opsconsole.cli.presence import Presence
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError, StoreError
 from opsconsole.ports import Pool
-from opsconsole.presenting.view import ClusterView
+from opsconsole.presenting.view import ClusterView, OpenPlan
 from opsconsole.runtime import Runtime
 from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.observations import Observation
@@ -51,12 +52,14 @@ class LiveSource:
     read_only: str = ""
     actor: str = field(default_factory=current_user)
     watch: Watch = field(init=False)
+    presence: Presence = field(init=False)
     left: str = field(default="", init=False)
     _wish: Wish | None = None
     _wished: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.watch = Watch(self.place, self.runtime)
+        self.presence = Presence(self.runtime.store, self.runtime.touch)
 
     @property
     def version(self) -> int:
@@ -68,7 +71,7 @@ class LiveSource:
         return refused or self.read_only
 
     def view(self) -> ClusterView:
-        return view_of(self.runtime, self.watch.pending)
+        return replace(view_of(self.runtime, self.watch.pending), others=self.presence.others)
 
     async def run(self) -> None:
         """Follows; leads when asked; follows again when it no longer leads."""
@@ -77,11 +80,12 @@ class LiveSource:
             self.lead_as = ""
         with suppress(StoreError):  # following says what is wrong with the store
             self.runtime.look_back()
-        watching = asyncio.create_task(self.watch.run())
+        beside = [asyncio.create_task(work) for work in (self.watch.run(), self.presence.run())]
         try:
             await self._follow_or_lead()
         finally:
-            watching.cancel()
+            for task in beside:
+                task.cancel()
 
     async def _follow_or_lead(self) -> None:
         while True:
@@ -147,12 +151,16 @@ class LiveSource:
             async for piece in read_output(asked, host, run, OUTPUT_BYTES, follow=True, keep_up=True):
                 yield piece
 
+    def tell_plan(self, plan: OpenPlan | None) -> None:
+        self.presence.tell(plan)
+
     def poll_now(self) -> None:
         if self.runtime.leader is not None:
             self.runtime.leader.links.reconnect()
 
     async def close(self) -> None:
         """The app has cancelled `run` before: nothing leads here any more. `left` says what becomes of leading."""
+        self.presence.tell(None)
         if not (self.hand_over and self.runtime.led_until_closed):
             return
         if self.place.inventory.on_quit == "serve":

@@ -53,6 +53,16 @@ class PendingInventory:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenPlan:
+    """A plan that somebody has open in another console. `targets` are hosts, workloads or paths of budgets."""
+
+    who: str
+    action: str
+    targets: tuple[str, ...]
+    since_ms: int  # wall time
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Immutable but for `state`, which belongs to the engine: read it, never change it.
 
@@ -71,6 +81,7 @@ class ClusterView:
     happenings: Sequence[Happening] = ()
     version: int = 0
     pending: PendingInventory | None = None
+    others: Sequence[OpenPlan] = ()
     failing: dict[str, list[str]] = field(default_factory=dict, compare=False)
 
     def wall(self, at_ms: int) -> int:

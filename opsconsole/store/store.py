@@ -11,7 +11,7 @@ from typing import Any
 from opsconsole.clock import wall_now_ms
 from opsconsole.errors import LostLease, StoreUnavailable
 from opsconsole.memory import all_to_stay
-from opsconsole.store import journal, requests, snapshots
+from opsconsole.store import journal, presence, requests, snapshots
 from opsconsole.store import lease as leases
 from opsconsole.store.database import Damaged, open_database, speaking, transaction
 from opsconsole.store.journal import Event
@@ -208,6 +208,18 @@ class Store:
                     row = self._db.execute("SELECT wall_ms, body FROM readings WHERE host = ?", (host,)).fetchone()
                     fresh[host] = row[0], zlib.decompress(row[1])
         return fresh
+
+    # -- who has what open -----------------------------------------------------------------------------------------
+
+    def put_presence(self, console: str, text: str) -> None:
+        """What this console has open; it must be said anew within 30 s. An empty text: nothing any more."""
+        with self._writing(), transaction(self._db):
+            presence.put(self._db, console, wall_now_ms(), text) if text else presence.drop(self._db, console)
+
+    def presences(self, console: str) -> list[str]:
+        """What others have open."""
+        with speaking(self.path):
+            return presence.others(self._db, console, wall_now_ms())
 
     # -- small facts -----------------------------------------------------------------------------------------------
 

@@ -7,19 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from textual.binding import Binding, BindingType
 
 from opsconsole.presenting.breaker import plan_breaker_reset
+from opsconsole.presenting.budget_plans import plan_forget, plan_weight
 from opsconsole.presenting.cluster_plans import plan_reload
 from opsconsole.presenting.drain_plans import Mode, plan_drain
 from opsconsole.presenting.host_plans import plan_cordon, plan_undrain
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.view import ClusterView
-from opsconsole.presenting.workload_plans import plan_cancel, plan_hold, plan_release, plan_requeue
+from opsconsole.presenting.workload_plans import (
+    plan_cancel,
+    plan_hold,
+    plan_move,
+    plan_priority,
+    plan_release,
+    plan_requeue,
+)
 
 Group = Literal["screens", "move", "mark", "view", "look", "act", "console"]
+About = Literal["", "host", "workload", "budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class PlanOptions:
     """What a person can choose in the dialog of a plan."""
 
     mode: Mode = "contract"
-    finish_ms: int | None = None  # for how long runs may go on to their own end, in mode `finish`
+    for_ms: int | None = None  # for how long it lasts, or runs may go on to their own end in mode `finish`
+    to: str = ""  # the new value, as typed
 
 
 PlanBuilder = Callable[[ClusterView, Sequence[str], PlanOptions], Plan]
@@ -43,11 +53,13 @@ class Action:
     group: Group
     short: str = ""
     usage: str = ""
-    about: Literal["", "host", "workload"] = ""
+    about: About = ""
     plan: PlanBuilder | None = None
     call: str = ""  # the Textual action, where it is not `do(name)`
     where: Literal["app", "table"] = "app"
     choices: tuple[Mode, ...] = ()  # how its plan can be carried out, the first by default
+    lasts: bool = False  # its plan can be for a while
+    to: str = ""  # what its plan needs to know, as the dialog asks for it
 
     @property
     def needs_write(self) -> bool:
@@ -56,6 +68,13 @@ class Action:
 
 def _table(name: str, keys: str, call: str, help: str, group: Group = "move") -> Action:
     return Action(name, tuple(keys.split()), help, group, call=call, where="table")
+
+
+def _deed(name: str, key: str, help: str, about: About, plan: PlanBuilder, **more: Any) -> Action:
+    """What changes the cluster: once its plan has been confirmed."""
+    words = [f"[{about.upper()}…]"] * bool(about) + ["--to X"] * ("to" in more) + ["[--for 2h]"] * ("lasts" in more)
+    usage, short = " ".join(words), name if key else ""
+    return Action(name, (key,) if key else (), f"{help}: opens a plan", "act", short, usage, about, plan, **more)
 
 
 def _screen(name: str, key: str, help: str) -> Action:
@@ -98,92 +117,69 @@ ACTIONS: tuple[Action, ...] = (
     Action("wide", ("w",), "all columns, whatever the width", "view"),
     Action("zoom", ("z",), "one pane alone, or all of the page", "view"),
     Action("pause", ("p",), "hold the picture still; again: let it go on", "view"),
-    Action(
+    _deed(
         "drain",
-        ("D",),
-        "drain hosts: opens a plan",
-        "act",
-        "drain",
-        "[HOST…]",
+        "D",
+        "drain hosts",
         "host",
-        lambda view, targets, o: plan_drain(view, targets, o.mode, o.finish_ms),
+        lambda view, targets, o: plan_drain(view, targets, o.mode, o.for_ms),
         choices=("contract", "finish", "now"),
     ),
-    Action(
+    _deed(
         "cordon",
-        ("C",),
-        "cordon hosts: nothing new starts there; opens a plan",
-        "act",
-        "cordon",
-        "[HOST…]",
+        "C",
+        "cordon hosts, so that nothing new starts there",
         "host",
-        lambda view, targets, _: plan_cordon(view, targets),
+        lambda view, targets, o: plan_cordon(view, targets, o.for_ms),
+        lasts=True,
     ),
-    Action(
-        "undrain",
-        ("U",),
-        "return hosts to service: opens a plan",
-        "act",
-        "undrain",
-        "[HOST…]",
-        "host",
-        lambda view, targets, _: plan_undrain(view, targets),
-    ),
-    Action(
+    _deed("undrain", "U", "return hosts to service", "host", lambda view, targets, _: plan_undrain(view, targets)),
+    _deed(
         "requeue",
-        ("R",),
-        "stop runs and queue them again: opens a plan",
-        "act",
-        "requeue",
-        "[WORKLOAD…]",
+        "R",
+        "stop runs and queue them again",
         "workload",
         lambda view, targets, o: plan_requeue(view, targets, o.mode == "now"),
         choices=("contract", "now"),
     ),
-    Action(
-        "cancel",
-        ("K",),
-        "cancel workloads for good: opens a plan",
-        "act",
-        "cancel",
-        "[WORKLOAD…]",
-        "workload",
-        lambda view, targets, _: plan_cancel(view, targets),
-    ),
-    Action(
+    _deed("cancel", "K", "cancel workloads for good", "workload", lambda view, targets, _: plan_cancel(view, targets)),
+    _deed(
         "hold",
-        (),
-        "keep waiting workloads from starting: opens a plan",
-        "act",
         "",
-        "[WORKLOAD…]",
+        "keep waiting workloads from starting",
         "workload",
-        lambda view, targets, _: plan_hold(view, targets),
+        lambda view, targets, o: plan_hold(view, targets, o.for_ms),
+        lasts=True,
     ),
-    Action(
-        "release",
-        (),
-        "let held workloads wait again: opens a plan",
-        "act",
+    _deed("release", "", "let held workloads wait again", "workload", lambda v, targets, _: plan_release(v, targets)),
+    _deed(
+        "move",
         "",
-        "[WORKLOAD…]",
+        "move workloads to another budget",
         "workload",
-        lambda view, targets, _: plan_release(view, targets),
+        lambda view, targets, o: plan_move(view, targets, o.to),
+        to="To budget",
     ),
-    Action(
-        "reload",
-        (),
-        "go by the inventory's file as it is now: opens a plan",
-        "act",
-        plan=lambda view, _, __: plan_reload(view),
+    _deed(
+        "priority",
+        "",
+        "change the priority of workloads within their budget",
+        "workload",
+        lambda view, targets, o: plan_priority(view, targets, o.to),
+        to="Priority",
     ),
-    Action(
-        "breaker",
-        (),
-        "reset the breaker: opens a plan with what then goes on",
-        "act",
-        plan=lambda view, _, __: plan_breaker_reset(view),
+    _deed(
+        "weight",
+        "",
+        "change the weight of a budget",
+        "budget",
+        lambda view, targets, o: plan_weight(view, targets, o.to),
+        to="Weight",
     ),
+    _deed("forget", "", "forget the usage of budgets", "budget", lambda view, targets, _: plan_forget(view, targets)),
+    _deed("reload", "", "go by the inventory's file as it is now", "", lambda view, _, __: plan_reload(view)),
+    _deed("breaker", "", "let go on what the breaker holds back", "", lambda view, _, __: plan_breaker_reset(view)),
+    Action("undo", (), "take back what was done last from here, where that can be: opens the plan that does", "act"),
     Action("write", (), "open a window in which plans may be carried out", "act", "", "[15m REASON]"),
     Action("readonly", (), "close the write window", "act"),
     Action("lead", (), "lead the cluster from this console, once confirmed", "act", "", "REASON"),

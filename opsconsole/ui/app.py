@@ -13,10 +13,12 @@ from textual.command import Provider
 from opsconsole.presenting.filtering import Filter, FilterError
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.text import clean
+from opsconsole.presenting.view import OpenPlan
 from opsconsole.ui.actions import ANYWHERE, BY_NAME, Action
 from opsconsole.ui.commands import CommandError, parse_command, words_of
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import PAGES
+from opsconsole.ui.given import given
 from opsconsole.ui.messages import LineEntered, LineLeft, RowOpened, RowsChanged
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import named, subjects
@@ -89,29 +91,39 @@ class OpsConsoleApp(ConsoleViews):
             self.say("there is no picture of the cluster yet")
             return
         targets = [view.cluster]
+        known = given(action, words_of(words))
         if action.about:
-            targets = named(words_of(words), action.about, view) if words else subjects(self.table, action.about, view)
+            targets = named(known.targets, action.about, view) or subjects(self.table, action.about, view)
         if not targets:
             self.say(f"{action.name}: select a {action.about} first, or name it: :{action.name} {action.usage}")
             return
         from opsconsole.ui.screens.plan import PlanScreen
 
-        self.push_screen(PlanScreen(action, targets, view))
+        self.source.tell_plan(OpenPlan(self.source.actor, action.name, tuple(targets), view.wall_ms))
+        self.push_screen(PlanScreen(action, targets, view, known), lambda _: self.source.tell_plan(None))
         self.call_after_refresh(self._fit, self.size.width, self.size.height)
 
-    def commit(self, plan: Plan, reason: str) -> None:
+    def commit(self, plan: Plan, reason: str, ticket: str) -> None:
         """Only a dialog calls this. The plan is carried out; its result is followed on the status line."""
         view = self.picture
 
         async def ask() -> None:
             assert view is not None
-            await self.asking.ask(view, plan, reason)
+            await self.asking.ask(view, plan, reason, ticket)
             self.redraw()
 
         self.note = ""
         if not self.supervisor.once(f"{plan.action} {','.join(plan.targets)}", ask):
             self.say(f"{plan.action} is being asked for already")
         self.draw_lines()
+
+    def _do_undo(self, words: str) -> None:
+        """Only ever opens the plan that takes it back."""
+        command = self.asking.undo()
+        if command:
+            self.perform(*parse_command(command))
+        else:
+            self.say("nothing that was done from here can be taken back")
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

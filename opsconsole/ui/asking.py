@@ -13,28 +13,38 @@ from opsconsole.ui.source import ConsoleSource
 from scheduler_core.observations import By
 
 KEPT = 50
-SHOWN_MS = 30_000  # for so long a success stays on the status line
+SHOWN_MS = 30_000  # for so long a success stays on the status line once somebody is there to see it
 
 
 @dataclass
 class Result:
-    """One action from this console. `problem` is why it, or a part of it, was refused."""
+    """One action from here. `problem`: why it, or a part of it, was refused. `undo`: the command that takes it back."""
 
     title: str
     wall_ms: int
+    undo: str = ""
     followed: Followed | None = None
     problem: str = ""
     text: str = ""
     ended: bool = False
+    well: bool = True
     news_until: int | None = None  # wall ms; None: until somebody has read it
+
+    @property
+    def undoable(self) -> bool:
+        """What was refused in part is nothing that one command takes back."""
+        return bool(self.undo) and self.followed is not None and self.well and not self.problem
 
     def cells(self) -> list[Cell]:
         if self.problem:
             return [Cell("✖ ", "bad"), Cell(f"{self.title}: {self.problem}", "bad")]
         if self.followed is None:
             return [Cell("… ", "accent"), Cell(f"{self.title}: asking the leader")]
+        if not self.well:
+            return [Cell("✖ ", "bad"), Cell(self.text, "bad")]
         mark, token = ("✓ ", "good") if self.ended else ("… ", "accent")
-        return [Cell(mark, token), Cell(self.text)]
+        undo = [Cell(f"  :undo is {clean(self.undo, 60)}", "dim")] if self.undoable else []
+        return [Cell(mark, token), Cell(self.text), *undo]
 
 
 @dataclass
@@ -45,13 +55,13 @@ class Asking:
     results: list[Result] = field(default_factory=list)
     _now_ms: int = 0
 
-    async def ask(self, view: ClusterView, plan: Plan, reason: str) -> Result:
+    async def ask(self, view: ClusterView, plan: Plan, reason: str, ticket: str = "") -> Result:
         """Returns when journalled or refused; what was done is followed by `look`."""
         waiting = followed(view, plan.action, plan.targets)
-        result = Result(waiting.title, view.wall_ms)
+        result = Result(waiting.title, view.wall_ms, plan.undo)
         self.results.append(result)
         del self.results[:-KEPT]
-        observations = plan.observations(By(self.source.actor, reason))
+        observations = plan.observations(By(self.source.actor, reason, ticket))
         try:
             outcome = await self.source.request(observations)
         except Exception as error:
@@ -70,20 +80,34 @@ class Asking:
         for result in self.results:
             if result.followed is not None and not result.ended:
                 now = progress(view, result.followed)
-                result.text, result.ended = now.text, now.ended
-                if now.ended and not result.problem:
-                    result.news_until = view.wall_ms + SHOWN_MS
+                result.text, result.ended, result.well = now.text, now.ended, now.well
+                if now.ended:
+                    result.news_until = None  # its end is news, whatever was read before
         self._now_ms = view.wall_ms
 
-    def newest(self) -> Result | None:
-        """The one to be told of on the status line: a success for a while, all else until it is read."""
-        newest = self.results[-1] if self.results else None
-        old = newest is not None and newest.news_until is not None and newest.news_until <= self._now_ms
-        return None if old else newest
+    def seen(self) -> None:
+        """Somebody is at the keys. What has ended well has been told a while from now; all else stays until read."""
+        for result in self.results:
+            if result.ended and result.well and not result.problem and result.news_until is None:
+                result.news_until = self._now_ms + SHOWN_MS
+
+    def news(self) -> list[Result]:
+        """What is to be told, the newest last."""
+        return [r for r in self.results if r.news_until is None or r.news_until > self._now_ms]
+
+    def cells(self) -> list[Cell]:
+        """The newest, and how many there are besides."""
+        news = self.news()
+        more = [Cell(f"  and {len(news) - 1} more: :results", "dim")] if len(news) > 1 else []
+        return [*news[-1].cells(), *more] if news else []
 
     def dismiss(self) -> bool:
-        """Somebody has read it; its end is news again. False where there was nothing to read."""
-        newest = self.newest()
-        if newest is not None:
-            newest.news_until = self._now_ms
-        return newest is not None
+        """Somebody has read the newest. False where there was nothing to read."""
+        news = self.news()
+        if news:
+            news[-1].news_until = self._now_ms
+        return bool(news)
+
+    def undo(self) -> str:
+        """The command that takes the newest action back; empty where none can be."""
+        return next((result.undo for result in reversed(self.results) if result.undoable), "")

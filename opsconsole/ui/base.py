@@ -135,6 +135,7 @@ class ConsoleBase(App[int]):
         await super().on_event(event)
 
     async def _done_at_once(self, event: events.Key) -> bool:
+        self.asking.seen()
         if isinstance(self.focused, Input):
             return False
         if isinstance(screen := self.screen, LiveScreen):

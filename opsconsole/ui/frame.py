@@ -143,9 +143,8 @@ def status_cells(app: ConsoleBase) -> list[Cell]:
     """What was just said; else how far the newest action has come; else what the selected row had no room for."""
     if app.note:
         return [Cell(f" {clean(app.note)}")]
-    newest = app.asking.newest()
-    if newest is not None:
-        return [Cell(" "), *newest.cells()]
+    if told := app.asking.cells():
+        return [Cell(" "), *told]
     cut = app.table.cut() if app.table is not None else ""
     return [Cell(f" {clean(cut)}", "dim")] if cut else []
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from opsconsole.presenting.view import ClusterView
+from opsconsole.presenting.view import ClusterView, OpenPlan
 from scheduler_core.observations import Observation
 
 Confirm = Callable[[Sequence[str]], Awaitable[bool]]
@@ -52,6 +52,9 @@ class ConsoleSource(Protocol):
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         """Asks the leader. Returns once journalled or refused, within 15 s. Never raises for a refusal."""
+
+    def tell_plan(self, plan: OpenPlan | None) -> None:
+        """Which plan is open here, for other consoles; None: none any more."""
 
     async def lead(self, reason: str, confirm: Confirm) -> None:
         """Takes the lead; `confirm` gets sentences of what would happen at once.

@@ -1,4 +1,4 @@
-"""What a key is about: rows of any table to the hosts or workloads that they name. Names only, never places."""
+"""What a key is about: rows of any table to what they name. Names only, never places."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def _of_row(key: str, about: str, view: ClusterView) -> Sequence[str]:
     name = explained_name(view, key)
     if about == "host":
         return [name] if HostName(name) in view.state.hosts else []
+    if about == "budget":
+        return [name] if name in view.state.budgets.by_path else []
     workload = name if WorkloadId(name) in view.state.workloads else name.rpartition("~")[0]
     return [workload] if WorkloadId(workload) in view.state.workloads else []
 

@@ -68,6 +68,8 @@ async def test_a_reason_that_is_typed_at_once_is_kept_and_commits_nothing() -> N
         await pilot.press(*"fan", "space", *"2D")
         assert isinstance(app.focused, Input) and app.focused.value == "fan 2D"
         await pilot.press("enter")
+        assert app.focused is not None and app.focused.id == "ticket"
+        await pilot.press("enter")
         assert source.asked == [] and isinstance(app.focused, Button) and app.focused.id == "commit"
         await commit(pilot)
         assert [type(o) for o in source.asked] == [CordonRequested]
@@ -218,7 +220,7 @@ async def test_a_reason_is_needed_and_a_refusal_stays_on_the_screen() -> None:
         assert "did not answer" in status(app), "it stays"
 
 
-async def test_a_success_is_news_for_a_while_and_esc_reads_it() -> None:
+async def test_a_success_is_news_until_somebody_was_there_and_esc_reads_it() -> None:
     source = busy_world()
     async with console(source) as (app, pilot):
         for host in ("gpu003", "gpu004"):
@@ -229,6 +231,10 @@ async def test_a_success_is_news_for_a_while_and_esc_reads_it() -> None:
             if host == "gpu003":
                 await pilot.press("escape")
                 assert "✓" not in status(app) and app.page == "hosts", "what was said first, the page later"
+        source.cluster.now += 31_000
+        app.redraw()
+        assert "✓" in status(app), "nobody has been there to see it"
+        await pilot.press("j")
         source.cluster.now += 31_000
         app.redraw()
         assert "✓" not in status(app)
@@ -279,7 +285,7 @@ async def test_a_drain_that_lets_runs_finish_asks_until_when() -> None:
         await pilot.press("f2")
         await pilot.pause()
         assert "(•) finish" in seen(app) and "--deadline 1h" in seen(app)
-        deadline = app.screen.query_one("#deadline", Input)
+        deadline = app.screen.query_one("#until", Input)
         deadline.value = "soon"
         await fill_plan(app, pilot)
         await commit(pilot)

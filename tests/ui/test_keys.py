@@ -57,7 +57,7 @@ async def test_own_keys_are_bound_and_told_everywhere() -> None:
         await pilot.pause()
         assert "F5 drain" in seen(app).splitlines()[-1] and "cordon" not in seen(app).splitlines()[-1]
     told = [part[0] for part in help_text("hosts", desk.keymap).parts if isinstance(part, tuple)]
-    assert "F5         :drain [HOST…]" in told and ":cordon [HOST…]" in told
+    assert "F5         :drain [HOST…]" in told and ":cordon [HOST…] [--for 2h]" in told
 
 
 async def test_the_editor_takes_a_pressed_key_refuses_a_clash_and_writes_the_file() -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opsconsole.presenting.view import ClusterView, Happening, HostFacts, PendingInventory
+from opsconsole.presenting.view import ClusterView, Happening, HostFacts, OpenPlan, PendingInventory
 from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.engine import Step
 from scheduler_core.ids import DrainId, HostName
@@ -59,6 +59,8 @@ class FakeSource:
     happenings: list[Happening] = field(default_factory=list)
     asked: list[Observation] = field(default_factory=list)
     refuse: str = ""
+    others: list[OpenPlan] = field(default_factory=list)
+    told_plan: OpenPlan | None = None
     broken: Exception | None = None
     run_fails: Exception | None = None
     close_takes_s: float = 0.0
@@ -87,6 +89,7 @@ class FakeSource:
             list(self.happenings),
             self.version,
             self.pending,
+            self.others,
         )
 
     def _facts(self, name: str) -> HostFacts:
@@ -126,6 +129,9 @@ class FakeSource:
         for piece in self.outputs.get(run, ()):
             yield piece
         await asyncio.Event().wait()
+
+    def tell_plan(self, plan: OpenPlan | None) -> None:
+        self.told_plan = plan
 
     def poll_now(self) -> None:
         self.polled += 1

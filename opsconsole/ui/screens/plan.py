@@ -16,16 +16,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Label
+from textual.widgets import Button, Input
 
 from opsconsole.presenting.changes import changes
 from opsconsole.presenting.drain_plans import Mode
 from opsconsole.presenting.plans import Plan
+from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, clock, count, parse_until
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import Action, PlanOptions
+from opsconsole.ui.given import Given
 from opsconsole.ui.screens.live import LiveScreen
+from opsconsole.ui.screens.plan_fields import PlanFields
 from opsconsole.ui.widgets.choice import Choice
 from opsconsole.ui.widgets.lines import Lines
 from opsconsole.ui.widgets.painting import entitle
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 READ_S = 0.7  # a key that repeats must not commit what nobody has read
-DEADLINE = "1h"  # offered for `finish`
 MOST = 6  # lines of one kind
 FRAME = 7  # lines of the dialog that are always there
 READ_ONLY = "read-only: Esc, then :write 15m reason"
@@ -52,10 +54,10 @@ class PlanScreen(LiveScreen[None]):
         Binding("pagedown", "page(1)"),
     ]
 
-    def __init__(self, action: Action, targets: Sequence[str], view: ClusterView) -> None:
+    def __init__(self, action: Action, targets: Sequence[str], view: ClusterView, known: Given | None = None) -> None:
         super().__init__()
-        self.action, self.targets = action, list(targets)
-        self.mode: Mode = action.choices[0] if action.choices else "contract"
+        self.action, self.targets, self.known = action, list(targets), known or Given()
+        self.mode = cast(Mode, self.known.mode or (action.choices or ("contract",))[0])
         self.plan = self._make(view)
         self.asks = False  # is there anything that could be carried out?
         self.early, self.ready = "", False
@@ -67,11 +69,9 @@ class PlanScreen(LiveScreen[None]):
     def _make(self, view: ClusterView) -> Plan:
         assert self.action.plan is not None
         self.computed_ms = view.wall_ms
-        return self.action.plan(view, self.targets, PlanOptions(self.mode, self._finish_ms(view)))
-
-    def _finish_ms(self, view: ClusterView) -> int | None:
-        """For how long runs may go on, as typed; None where that is not asked, or cannot be read."""
-        return parse_until(self._typed("deadline"), view.wall_ms) if self.mode == "finish" else None
+        to, until = (self._typed(name) for name in ("to", "until"))
+        for_ms = parse_until(until, view.wall_ms) if until else None
+        return self.action.plan(view, self.targets, PlanOptions(self.mode, for_ms, to))
 
     def compose(self) -> ComposeResult:
         dialog = Vertical(classes="dialog")
@@ -81,10 +81,7 @@ class PlanScreen(LiveScreen[None]):
             table.can_focus = False
             yield table
             yield Lines(id="plan-effect")
-            with Horizontal(id="plan-fields"):
-                yield from _field("deadline", "Until", "2h, or 17:30", DEADLINE)
-                yield from _field("reason", "Reason", "kept with it")
-                yield from _field("count", f"Type {len(self.targets)}", "to confirm")
+            yield PlanFields(self.action, len(self.targets), self._suggested(), self.known.fields)
             yield Lines(id="plan-note")
             with Horizontal(id="plan-buttons"):
                 yield Choice(self._deed(), "commit")
@@ -97,9 +94,8 @@ class PlanScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         self.asks, self.ready = self._may_ask(), True
-        self._display("count", len(self.targets) > 1)
-        self._display("deadline", False)
-        self.query_one("#plan-fields").display = self.query_one("#commit").display = self.asks
+        self._show_until()
+        self.fields.display = self.query_one("#commit").display = self.asks
         self.set_focus(self.query_one("#back"))
         self._type_early()
         self._show()
@@ -119,21 +115,32 @@ class PlanScreen(LiveScreen[None]):
     def _type_early(self) -> None:
         """What was typed before anything had the focus."""
         if self.early:
-            reason = self.query_one("#reason", Input)
-            self.set_focus(reason)
-            reason.insert_text_at_cursor(self.early)
+            self.fields.type_early(self.early)
             self.early = ""
 
     @property
     def console(self) -> OpsConsoleApp:
         return cast("OpsConsoleApp", self.app)
 
-    def _display(self, field: str, shown: bool) -> None:
-        for part in self.query(f".{field}"):
-            part.display = shown
+    @property
+    def fields(self) -> PlanFields:
+        return self.query_one(PlanFields)
 
     def _typed(self, field: str) -> str:
-        return clean(self.query_one(f"#{field}", Input).value.strip())
+        """What stands in a field, or will once the dialog stands."""
+        if self.is_mounted and self.ready:
+            return self.fields.typed(field)
+        return self.known.fields.get(field, "")
+
+    def _show_until(self) -> None:
+        self.fields.show_field("until", self.action.lasts or self.mode == "finish")
+
+    def _suggested(self) -> Sequence[str]:
+        """Budgets that workloads can be moved to."""
+        view = self.console.picture
+        if self.action.name != "move" or view is None:
+            return ()
+        return [view.state.budgets.paths[leaf] for leaf in view.state.budgets.leaves]
 
     # -- live ------------------------------------------------------------------------------------------------------
 
@@ -148,14 +155,15 @@ class PlanScreen(LiveScreen[None]):
         choices = self.action.choices
         if choices:
             self.mode = choices[(choices.index(self.mode) + 1) % len(choices)]
-            self._display("deadline", self.mode == "finish")
+            self._show_until()
             self._read_anew()
 
-    @on(Input.Changed, "#deadline")
+    @on(Input.Changed, "#until")
+    @on(Input.Changed, "#to")
     def _read_anew(self) -> None:
         """Something else was chosen: what is seen from now on is what counts."""
         view = self.console.picture
-        if view is not None:
+        if view is not None and self.ready:
             self.read = self.plan = self._make(view)
             self.problem, self.came_back, self.opened_at = "", [], time.monotonic()
             self._show()
@@ -178,7 +186,7 @@ class PlanScreen(LiveScreen[None]):
         self.query_one("#plan-note", Lines).show_lines(noted)
         table = self.query_one("#plan-table", Table)
         table.show(self.plan.table)
-        room = self.app.size.height - len(does) - len(noted) - FRAME
+        room = self.app.size.height - len(does) - len(noted) - FRAME - (self.asks and self.fields.tall)
         table.styles.height = max(2, min(len(self.plan.table.rows) + 1, room))
 
     def _modes(self) -> list[Cell]:
@@ -196,10 +204,16 @@ class PlanScreen(LiveScreen[None]):
         lines = [[Cell(self.problem, "bad")]] if self.problem else []
         changed = self.came_back or changes(self.read, self.plan)
         lines += [[Cell(f"changed: {text}", "warn")] for text in changed[:3]]
+        lines += [[Cell(text, "warn")] for text in self._others()[:2]]
         standing = self._standing()
         if standing and standing != self.problem:
             lines.append([Cell(standing, "warn")])
         return lines
+
+    def _others(self) -> list[str]:
+        """Who else has a plan open for one of these."""
+        view = self.console.picture
+        return looking_words(view, self.plan.targets) if view is not None else []
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
@@ -230,7 +244,7 @@ class PlanScreen(LiveScreen[None]):
         if self.problem:
             self._show()
             return
-        self.console.commit(self.plan, self._typed("reason"))
+        self.console.commit(self.plan, self._typed("reason"), self._typed("ticket"))
         self.dismiss()
 
     def _standing(self) -> str:
@@ -257,9 +271,11 @@ class PlanScreen(LiveScreen[None]):
     def _not_said(self) -> str:
         if not self.plan.possible:
             return clean("; ".join(self.plan.refused)) or self.plan.done or "there is nothing left to do"
-        view = self.console.picture
-        if self.mode == "finish" and view is not None and self._finish_ms(view) is None:
-            return f"until {self._typed('deadline')!r}: say for how long, 2h, or until when, 17:30"
+        if self.plan.missing:
+            return self.plan.missing
+        until = self._typed("until")
+        if (until or self.mode == "finish") and parse_until(until, self.computed_ms) is None:
+            return f"until {until!r}: say for how long, 2h, or until when, 17:30"
         if not self._typed("reason"):
             return "say why: the reason is kept with it"
         count = str(len(self.plan.targets))
@@ -274,11 +290,3 @@ def _first(lines: Sequence[str]) -> list[str]:
     return (
         [*lines] if len(lines) <= MOST else [*lines[: MOST - 1], f"and {count(more, 'more line')}: --dry-run shows all"]
     )
-
-
-def _field(name: str, label: str, hint: str, value: str = "") -> ComposeResult:
-    """A labelled line to type in. The brackets show it also without colour."""
-    yield Label(f"{label} ", classes=name, markup=False)
-    yield Label("[", classes=name, markup=False)
-    yield Input(value, placeholder=hint, id=name, classes=name, compact=True, select_on_focus=bool(value))
-    yield Label("]  ", classes=name, markup=False)
