@@ -88,7 +88,8 @@ class Explainer:
         """What concerns this workload alone."""
         if record.phase is WorkloadPhase.HELD:
             by = f" by {record.held_by.actor}" if record.held_by else ""
-            return Hold(HoldKind.HELD, f"held{by}: {record.reason or 'no reason given'}")
+            until = self.state.holds_end.get(record.workload.id)
+            return Hold(HoldKind.HELD, f"held{by}: {record.reason or 'no reason given'}", until)
         if record.claim:
             left = [run for run in record.waits_for if run in self.state.runs]
             return Hold(HoldKind.VICTIM_STOPPING, f"waiting for {', '.join(left) or 'its victims'} to stop")

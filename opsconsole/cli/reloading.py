@@ -6,11 +6,12 @@ import argparse
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from opsconsole.cli.kept import led_by
 from opsconsole.cli.wiring import Place
+from opsconsole.config.budgets import number
 from opsconsole.config.diff import diff_inventories
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import Inventory, read_inventory
@@ -21,6 +22,7 @@ from opsconsole.presenting.text import count
 from opsconsole.presenting.view import ClusterView, InventoryChange, PendingInventory
 from opsconsole.runtime import Runtime
 from opsconsole.site import INVENTORY, INVENTORY_DIGEST
+from scheduler_core.budget import BudgetTree
 from scheduler_core.state import ClusterState
 
 NOBODY_KNOWS = "nobody can tell what the leader goes by"
@@ -34,7 +36,17 @@ def pending(name: str, state: ClusterState, old: Inventory, new: Inventory) -> P
     new.cluster(name)
     found = diff_inventories(old, new, {name: state})
     rows = tuple(InventoryChange(c.topic.value, c.subject, c.what, c.effect) for c in found if c.cluster in ("", name))
-    return PendingInventory(new.digest, rows) if rows else None
+    return PendingInventory(new.digest, rows, tuple(_by_hand(state, new.cluster(name).budgets))) if rows else None
+
+
+def _by_hand(state: ClusterState, tree: BudgetTree) -> Iterator[str]:
+    """Weights that somebody set: they stay where the file says what it said then, and end where it does not."""
+    for budget, hand in state.weights.items():
+        declared = tree.by_id.get(budget)
+        stays = declared is not None and declared.weight == hand.instead_of
+        what = f"weight {number(hand.weight)} of {state.budgets.paths[budget]} by hand {'stays' if stays else 'ends'}"
+        file = f"the file says {number(hand.instead_of)} as before" if stays else "the file has the last word"
+        yield f"{what} ({hand.by}): {file}"
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
-from opsconsole.presenting.foresight import queue_lines
+from opsconsole.presenting.foresight import as_if, queue_lines
 from opsconsole.presenting.naming import no_budget
 from opsconsole.presenting.plans import NOTHING, PLAIN_COLUMNS, Plan, command_line, refusals, said, undone_by
 from opsconsole.presenting.rows import Cell, Row, TableView
@@ -42,7 +41,7 @@ def plan_weight(view: ClusterView, budgets: Sequence[str], to: str = "") -> Plan
         "weight",
         (path,),
         _table(f"Weight of {clean(path, 60)}", _share_rows(state, budget, then, weight)),
-        () if weight is None else (*_by_hand(state, budget, weight), *queue_lines(view, replace(state, budgets=then))),
+        () if weight is None else (*_by_hand(state, budget, weight), *queue_lines(view, as_if(state, budgets=then))),
         command_line("weight", [path], "--to", to),
         ((path, was),),
         lambda by: [] if weight is None else [WeightChanged(budget, weight, by)],
@@ -102,7 +101,7 @@ def plan_forget(view: ClusterView, budgets: Sequence[str]) -> Plan:
     refused += refusals((path, "it has used nothing") for path in asked if path not in used)
     then = state
     for path in used:
-        then = replace(then, ledgers=without_past(then, asked[path]))
+        then = as_if(then, ledgers=without_past(then, asked[path]))
     below = dict.fromkeys(b for path in used for b in state.budgets.subtree(asked[path]))
     above = dict.fromkeys(b for path in used for b in state.budgets.chains[asked[path]] if b not in below)
     keep = [state.budgets.paths[b] for b in above]

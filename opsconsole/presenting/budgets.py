@@ -7,6 +7,7 @@ from collections import Counter
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
+from scheduler_core.budget import Budget
 from scheduler_core.fairshare import Standings, depth_first
 from scheduler_core.ids import BudgetId
 from scheduler_core.state import ClusterState
@@ -54,6 +55,13 @@ def p90(values: list[int]) -> int | None:
     return sorted(values)[(len(values) * 9 - 1) // 10] if values else None
 
 
+def _weight(state: ClusterState, budget: Budget) -> Cell:
+    """Of one that somebody set by hand, with what the inventory says instead."""
+    hand = state.weights.get(budget.id)
+    text = f"{budget.weight / WEIGHT:g}"
+    return Cell(text) if hand is None else Cell(f"{text}≠{hand.instead_of / WEIGHT:g}", "warn")
+
+
 def budgets_table(view: ClusterView) -> TableView:
     state = view.state
     state.index.expire(state.now)
@@ -70,7 +78,7 @@ def budgets_table(view: ClusterView) -> TableView:
         longest = p90(waits.get(budget, []))
         cells = (
             Cell("  " * depth + clean(b.name, 60)),
-            Cell(f"{b.weight / WEIGHT:g}"),
+            _weight(state, b),
             Cell(gpu_hours(owed)),
             Cell(gpu_hours(got)),
             Cell(text, "warn" if over else ""),

@@ -30,7 +30,7 @@ def plan_reload(view: ClusterView) -> Plan:
             tuple(map(_change_row, changes)),
             "no change",
         ),
-        ("runs are not touched",) if changes else (),
+        ("runs are not touched", *map(clean, found.by_hand)) if found is not None else (),
         command_line("reload", ()),
         (*((f"{c.topic} {c.subject}", c.what) for c in changes), ("the file", digest)),
         lambda by: [ReloadRequested(digest, by)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.text import ordinal
@@ -20,10 +21,19 @@ def places(state: ClusterState, also: Collection[WorkloadId] = ()) -> dict[Workl
     return {wid: n for n, wid in enumerate(queue_order(state, also), start=1)}
 
 
+def as_if(state: ClusterState, **changed: Any) -> ClusterState:
+    """The state with other parts, to compute standings and `places` from: nothing else follows them.
+
+    It shares all else with the state, but not what is kept of standings.
+    """
+    state.index.expire(state.now)
+    return replace(state, index=replace(state.index, lines={}), **changed)
+
+
 def with_workloads(state: ClusterState, changed: Mapping[WorkloadId, WorkloadRecord | None]) -> ClusterState:
-    """The state with other records of some workloads, or without them. For `places` alone: nothing else follows it."""
+    """With other records of some workloads, or without them."""
     kept = {wid: record for wid, record in {**state.workloads, **changed}.items() if record is not None}
-    return replace(state, workloads=kept)
+    return as_if(state, workloads=kept)
 
 
 def queue_lines(view: ClusterView, then: ClusterState, named: Sequence[WorkloadId] = ()) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def _cells(h: HostLook) -> tuple[Cell, ...]:
         Cell(h.xid or "–", "bad" if h.xid else "dim"),
         Cell(str(len(record.runs))),
         Cell(span(h.protected_ms), "accent") if h.protected_ms else Cell("–", "dim"),
-        _state(record),
+        _state(h.view, record),
         Cell(str(record.held.bit_count())),
         Cell(str(record.free.bit_count())),
         Cell(str(record.leaked.bit_count()), "bad" if record.leaked else "dim"),
@@ -174,8 +174,11 @@ def _reading(h: HostLook, text: str | None) -> Cell:
     return Cell(text) if h.fresh else Cell(f"was {text}", "dim")
 
 
-def _state(record: HostRecord) -> Cell:
-    reason = f": {clean(record.by.reason, 60)}" if record.by and record.by.reason else ""
+def _state(view: ClusterView, record: HostRecord) -> Cell:
+    """With the reason, and how long it still lasts where it ends by itself."""
+    reason = f": {clean(record.by.why, 60)}" if record.by and record.by.why else ""
+    if (until := view.state.cordons_end.get(record.host.name)) is not None:
+        reason = f" for {span(until - view.state.now)} more{reason}"
     if record.removed:
         return Cell("leaving the inventory", "warn")
     if record.state is HostState.SERVING:

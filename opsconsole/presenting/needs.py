@@ -127,7 +127,7 @@ def _away(view: ClusterView, record: HostRecord) -> Need:
 
 
 def _taken_out(view: ClusterView, record: HostRecord) -> Need:
-    reason = f": {record.by.reason}" if record.by and record.by.reason else ""
+    reason = f": {record.by.why}" if record.by and record.by.why else ""
     why = f"{record.state.value.replace('_', ' ')}{reason}"
     todo = "find out why; undrain returns it to service, drain empties it for a repair"
     name = record.host.name

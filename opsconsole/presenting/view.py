@@ -50,6 +50,7 @@ class PendingInventory:
 
     digest: str
     changes: tuple[InventoryChange, ...]
+    by_hand: tuple[str, ...] = ()  # what becomes of weights that somebody set
 
 
 @dataclass(frozen=True, slots=True)
