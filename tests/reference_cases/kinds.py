@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.reference_cases import kai, ours, slurm, yarn
+from tests.reference_cases import actions, kai, ours, slurm, yarn
 from tests.reference_cases.answers import Answer, Case
 
 KINDS: dict[str, Callable[[Case], Answer]] = {
@@ -25,6 +25,7 @@ KINDS: dict[str, Callable[[Case], Answer]] = {
     "owed_vs_delivered": ours.owed_vs_delivered,
     "reclaim_decision": kai.reclaim_decision,
     "reclaim_victim_filter": kai.reclaim_victim_filter,
+    "scheduler_action": actions.scheduler_action,
     "slurm_classic_fairshare": slurm.slurm_classic_fairshare,
     "slurm_fair_tree": slurm.slurm_fair_tree,
     "usage_decay": kai.usage_decay,
