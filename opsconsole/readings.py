@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -55,6 +57,30 @@ probe_said = msgspec.json.Decoder(ProbeSaid).decode
 _whole = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class Probe(Mapping[str, Any]):
+    """A whole probe, decoded when somebody looks into it: hundreds come per second, and tables show some of them."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def _said(self) -> dict[str, Any]:
+        return _whole(self.body)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._said[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def __bool__(self) -> bool:
+        """There is one, whatever it says."""
+        return True
+
+
 @dataclass
 class HostReading:
     """The newest that a host has said. `probe_at`: `time.monotonic()` when the host read it; None: nothing yet."""
@@ -73,14 +99,14 @@ class HostReading:
     machine: str = ""  # its id, empty while it is not known
     refused: str = ""  # why what answers does not count as this host
     untold: list[Observation] | None = None  # of its runs, while nobody knows whether it is the machine that has them
-    _decoded: tuple[bytes, dict[str, Any] | None] = (b"", None)
+    _probe: Probe | None = None
 
     @property
-    def probe(self) -> dict[str, Any] | None:
-        """The whole probe, decoded when somebody looks: hundreds come per second."""
-        if self._decoded[0] is not self.body:
-            self._decoded = self.body, _whole(self.body)
-        return self._decoded[1]
+    def probe(self) -> Probe | None:
+        """The newest whole one, the same object as long as there is no newer."""
+        if self._probe is None or self._probe.body is not self.body:
+            self._probe = Probe(self.body) if self.body else None
+        return self._probe
 
 
 def is_number(said: Any) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.console.screen import servers_first
 from benchmarks.ssh.leading import place_of
 from opsconsole.cli.wiring import Place
 from opsconsole.clock import wall_now_ms
@@ -46,7 +47,7 @@ class Hosts:
 @contextmanager
 def serving(root: Path, count: int) -> Iterator[Hosts]:
     words = [sys.executable, "-m", "benchmarks.ssh.servers", str(root), str(count)]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=servers_first)
     hosts = Hosts(process, root / "inventory.yaml")
     try:
         assert process.stdout is not None

@@ -1,7 +1,7 @@
 """A console on a pseudo-terminal, read as it writes: when a key was painted, what it costs, how much it sends.
 
-Both run at real-time priority where that is allowed, this process above the console, so that what else the machine does
-does not count. Python's own `select` wakes within a millisecond.
+This process, the console and its servers run at real-time priority where that is allowed, in this order, so that what
+else the machine does does not count.
 """
 
 from __future__ import annotations
@@ -113,6 +113,10 @@ def on_screen(words: Sequence[str], size: tuple[int, int] = SIZE) -> Iterator[Sc
             process.kill()
             process.wait()
         os.close(master)
+
+
+def servers_first() -> None:
+    _real_time(4)
 
 
 def console_first() -> None:
