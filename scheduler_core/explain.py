@@ -15,7 +15,7 @@ from scheduler_core.index import signature
 from scheduler_core.placement import protection_end, sizes_for
 from scheduler_core.preemption import headroom
 from scheduler_core.settled import Signature
-from scheduler_core.shapes import Misfit, Shape, matches, shape_problem, shapes
+from scheduler_core.shapes import Misfit, Shape, ShapeProblem, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
 from scheduler_core.units import count, few
 from scheduler_core.victims import weaker_leaves
@@ -58,6 +58,9 @@ class Explainer:
         self._known: dict[tuple[object, ...], Hold] = {}
         self._heads: dict[BudgetId, WorkloadRecord | None] = {}
         self._rooms: dict[Signature, Hold | None] = {}
+        self._misfits: dict[Signature, ShapeProblem | None] = {}
+        self._fitting: dict[tuple[Shape, tuple[tuple[str, str], ...]], list[HostRecord]] = {}
+        self._free = {r.host.name: r.free.bit_count() for r in state.hosts.values()}
 
     def hold(self, record: WorkloadRecord) -> Hold:
         """The one reason of a waiting or held workload."""
@@ -103,8 +106,7 @@ class Explainer:
 
     def _capacity_reason(self, w: Workload, head: WorkloadRecord | None) -> Hold:
         """`head`: who comes before it in its leaf; None where nobody does."""
-        hosts = [r.host for r in self.state.hosts.values()]
-        if (problem := shape_problem(w, hosts)) is not None:
+        if (problem := self._misfit(w)) is not None:
             too_small = problem.kind is Misfit.TOO_FEW_HOSTS
             return Hold(HoldKind.TOO_SMALL if too_small else HoldKind.NO_SHAPE, problem.text)
         if (own := self._over_cap(w)) is not None:
@@ -112,6 +114,11 @@ class Explainer:
         if head is not None:
             return self._elsewhere(w) or self._behind(head)
         return self._protected(w) or self._elsewhere(w) or self._no_claim(w)
+
+    def _misfit(self, w: Workload) -> ShapeProblem | None:
+        if (shape := signature(w)) not in self._misfits:
+            self._misfits[shape] = shape_problem(w, [r.host for r in self.state.hosts.values()])
+        return self._misfits[shape]
 
     def _over_cap(self, w: Workload) -> Hold | None:
         for budget in self.state.budgets.chains[w.budget]:
@@ -167,13 +174,16 @@ class Explainer:
         def fits(gpus: int) -> bool:
             return gpus == shape.gpus if shape.whole else gpus >= shape.gpus
 
-        return [r for r in self.state.hosts.values() if fits(r.host.gpus) and matches(r.host, w.needs)]
+        if (wanted := (shape, w.needs)) not in self._fitting:
+            hosts = self.state.hosts.values()
+            self._fitting[wanted] = [r for r in hosts if fits(r.host.gpus) and matches(r.host, w.needs)]
+        return self._fitting[wanted]
 
     def _room_from(self, record: HostRecord, gpus: int, leaves: Callable[[Run], int | None]) -> int | None:
-        free = record.free.bit_count()
+        free = self._free[record.host.name]
         if free >= gpus:
             return self.state.now
-        if not record.places:
+        if not record.runs or not record.places:
             return None
         leaving = sorted((end, run) for run in record.runs if (end := leaves(self.state.runs[run])) is not None)
         for end, run_id in leaving:

@@ -13,6 +13,7 @@ from scheduler_core.explain import Explainer, Hold, HoldKind
 from scheduler_core.ids import WorkloadId
 from scheduler_core.queueing import queue_order
 from scheduler_core.state import WorkloadRecord
+from scheduler_core.workload import WorkloadPhase
 
 COLUMNS = (
     Column("POS", 4, right=True, by="position"),
@@ -139,5 +140,6 @@ def workload_label(wid: WorkloadId, name: str) -> str:
 def why_counts(view: ClusterView) -> dict[str, int]:
     """How many wait for which kind of reason, the most frequent first."""
     explainer = Explainer(view.state)
-    counts = Counter(explainer.hold(view.state.workloads[wid]).kind.value for wid in queue_order(view.state))
+    waiting = (r for r in view.state.workloads.values() if r.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD))
+    counts = Counter(explainer.hold(record).kind.value for record in waiting)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
