@@ -132,7 +132,7 @@ def _host_plan(
         TableView(f"{event.value.capitalize()}: {count(len(names), 'host')}", PLAIN_COLUMNS, tuple(rows), NOTHING),
         (),
         command_line(event.value, names, *more),
-        tuple((n, state.hosts[n].state, state.hosts[n].by) for n in known),
+        tuple((n, r.state, r.by, "it cannot be asked" * (r.reach in AWAY)) for n in known if (r := state.hosts[n])),
         lambda by: [make(n, by) for n in names],
         refused=host_refusals(view, hosts, event),
     )
