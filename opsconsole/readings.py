@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from opsconsole.probes import Probe
 from scheduler_core.observations import HostSeen, Observation
 
 DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
@@ -54,31 +53,6 @@ class ProbeSaid(msgspec.Struct):
 
 
 probe_said = msgspec.json.Decoder(ProbeSaid).decode
-_whole = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-class Probe(Mapping[str, Any]):
-    """A whole probe, decoded when somebody looks into it: hundreds come per second, and tables show some of them."""
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-
-    @cached_property
-    def _said(self) -> dict[str, Any]:
-        return _whole(self.body)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._said[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._said)
-
-    def __len__(self) -> int:
-        return len(self._said)
-
-    def __bool__(self) -> bool:
-        """There is one, whatever it says."""
-        return True
 
 
 @dataclass

@@ -8,6 +8,7 @@ from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.presenting.xids import fatal_xids
+from opsconsole.probes import is_calm
 from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
 
@@ -76,6 +77,8 @@ def failures(view: ClusterView, record: HostRecord) -> list[str]:
 
 def problems(record: HostRecord, facts: HostFacts) -> list[str]:
     """What is wrong with GPUs of a host, in words."""
+    if is_calm(facts.probe) and all(record.gpu_ids) and len(record.gpu_ids) >= record.host.gpus:
+        return []
     driver = (facts.probe or {}).get("driver")
     if isinstance(driver, dict) and "v" not in driver:
         return [f"driver: {clean(str(driver.get('failed') or driver.get('denied') or 'absent'), 80)}"]
