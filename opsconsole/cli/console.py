@@ -50,6 +50,9 @@ def _need_terminal() -> None:
 
 async def present(app: OpsConsoleApp) -> int:
     """The console until somebody leaves it: its exit status. Raises the defect that ended it."""
+    from opsconsole.ui.terminal import measure_the_terminal
+
+    measure_the_terminal()
     status = await app.run_async(mouse=app.settings.mouse) or 0
     if app.failure is not None:
         raise app.failure

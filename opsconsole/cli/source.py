@@ -15,6 +15,7 @@ from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.presence import Presence
 from opsconsole.cli.reloading import Watch
 from opsconsole.cli.wiring import Place, view_of
+from opsconsole.config.folders import user_state
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError, StoreError
 from opsconsole.ports import Pool
@@ -153,6 +154,20 @@ class LiveSource:
 
     def tell_plan(self, plan: OpenPlan | None) -> None:
         self.presence.tell(plan)
+
+    async def login(self, host: str) -> Sequence[str]:
+        from opsconsole.transport.login import local_login, login, one_config
+        from opsconsole.transport.resolve import CONFIG_FILES, resolve
+
+        address = next((address for address in self.place.addresses() if address.name == host), None)
+        if address is None:
+            raise OpsConsoleError(f"the inventory has no host {host}")
+        if address.is_local:
+            return local_login(address)
+        ssh = self.place.inventory.ssh
+        files = CONFIG_FILES if ssh.config is None else ssh.config
+        route = await asyncio.to_thread(resolve, address, config_files=files, extra_known_hosts=ssh.known_hosts)
+        return login(route, None if ssh.config is None else one_config(ssh.config, user_state() / "ssh_config"))
 
     def poll_now(self) -> None:
         if self.runtime.leader is not None:

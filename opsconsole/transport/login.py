@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from opsconsole.transport.address import HostAddress
 from opsconsole.transport.resolve import Route
@@ -19,6 +21,16 @@ HERE = "[%h]:%p"  # where the host behind a hop listens, as the ssh that starts 
 def login(route: Route, config: str | None = None) -> list[str]:
     """`config`: the file that stands for ~/.ssh/config and the system's, where the inventory names one."""
     return [*_ssh(route, config), route.address.address]
+
+
+def one_config(files: Sequence[str], combined: Path) -> str:
+    """`ssh -F` takes one file: the only one, none, or one that includes them all and is written to `combined`."""
+    there = [path for path in map(os.path.expanduser, files) if os.access(path, os.R_OK)]
+    if len(there) < 2:
+        return there[0] if there else "none"
+    combined.parent.mkdir(parents=True, exist_ok=True)
+    combined.write_text("".join(f'Match all\nInclude "{path}"\n' for path in there))
+    return str(combined)
 
 
 def local_login(address: HostAddress) -> list[str]:

@@ -101,6 +101,12 @@ ACTIONS: tuple[Action, ...] = (
     _table("mark_range", "v", "mark_range", "mark a range: once where it begins, again where it ends", "mark"),
     _table("mark_all", "asterisk", "mark_all", "mark all that the filter shows; again: none", "mark"),
     Action("explain", ("x",), "explain the selected thing", "look", "explain", "[NAME]"),
+    Action("ssh", ("s",), "log in on the selected host; the console waits behind it", "look", "ssh", "[HOST]", "host"),
+    Action("copy", ("y",), "copy the name to the clipboard and to a file", "look", "copy", "[name|row|screen]"),
+    Action(
+        "notify", ("n",), "tell me when the selected run, drain or host is done; again: do not", "look", "", "[NAME…]"
+    ),
+    Action("watches", (), "what you will be told of, and what has ended", "look"),
     Action("previous", ("minus",), "the screen before this one", "screens"),
     Action("back", ("escape",), "back: clear the filter, then the marks, then to the screen before", "screens"),
     Action("neighbour_before", ("left_square_bracket",), "the row before, also while its details are open", "look"),
@@ -187,6 +193,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("poll", ("ctrl+r",), "ask for fresh readings now", "console"),
     Action("theme", (), "dark, light, contrast, ansi", "console", "", "NAME"),
     Action("keys", (), "see and change which keys do what", "console"),
+    Action("mouse", (), "give the mouse to the terminal, which then selects text; again: take it back", "console"),
+    Action("suspend", ("ctrl+z",), "to the shell that started the console; fg brings it back", "console"),
     Action("help", ("question_mark", "f1"), "this help", "console", "help"),
     Action("leave", ("q",), "back to the screen before; on the overview it says how to quit", "console"),
     Action("quit", ("ctrl+q",), "quit; runs and drains go on", "console", "quit"),

@@ -20,9 +20,10 @@ from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import PAGES
 from opsconsole.ui.given import given
 from opsconsole.ui.messages import LineEntered, LineLeft, RowOpened, RowsChanged
+from opsconsole.ui.outside import ConsoleOutside
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import named, subjects
-from opsconsole.ui.views import HOW_TO_QUIT, ConsoleViews
+from opsconsole.ui.views import HOW_TO_QUIT
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.window import parse_window
 
@@ -33,7 +34,7 @@ def _palette() -> type[Provider]:
     return RegistryCommands
 
 
-class OpsConsoleApp(ConsoleViews):
+class OpsConsoleApp(ConsoleOutside):
     """`write_at_start` opens the write window ("15m reason"). Nothing here sends anything but `commit` and `lead`."""
 
     COMMANDS = {_palette}  # noqa: RUF012 - as Textual declares it

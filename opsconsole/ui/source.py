@@ -67,6 +67,12 @@ class ConsoleSource(Protocol):
         has to mend.
         """
 
+    async def login(self, host: str) -> Sequence[str]:
+        """The command that logs a person in there, by the way that the leader goes.
+
+        Raises what a person has to mend.
+        """
+
     def poll_now(self) -> None:
         """Asks for fresh readings, and tries lost hosts again."""
 

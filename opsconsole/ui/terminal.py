@@ -11,11 +11,24 @@ import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 LEAVE_S = 2.0
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 # alternate screen, mouse in all its ways, bracketed paste, focus events, kitty keys off; cursor and attributes on
+ESC = "\x1b"
+FAILED = 255  # ssh's own exit status, when it is not that of the session
+IN_FRONT = f"""
+"$@"
+status=$?
+if [ $status -eq {FAILED} ]; then
+    printf '\\nPress Enter to go back to the console. '
+    read _
+fi
+exit $status
+"""
 SANE = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?25h\x1b[0m"
 
 
@@ -48,6 +61,53 @@ def _hung_up(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, 0)
     return any(what & select.POLLHUP for _, what in poll.poll(0))
+
+
+def measure_the_terminal() -> None:
+    """Where somebody exported COLUMNS and LINES, Textual goes by them and never hears that the terminal is another."""
+    if sys.__stdout__ is not None and sys.__stdout__.isatty():
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
+
+
+def desktop_notice(text: str) -> str:
+    """OSC 777 for a terminal that shows notices. tmux lets it through where `allow-passthrough` is on."""
+    plain = "".join(c for c in text if c.isprintable()).replace(";", ",")
+    notice = f"\x1b]777;notify;opsconsole;{plain}\x1b\\"
+    return f"\x1bPtmux;{notice.replace(ESC, ESC * 2)}\x1b\\" if os.environ.get("TMUX") else notice
+
+
+def set_mouse(driver: Any, on: bool) -> None:
+    """Raises AttributeError for a driver that knows no mouse."""
+    if on:
+        driver._mouse = True
+        driver._enable_mouse_support()
+    else:
+        driver._disable_mouse_support()
+        driver._mouse = False
+
+
+@contextmanager
+def ignoring_interrupts() -> Iterator[None]:
+    """Ctrl-C is for what runs in front, which still has it: a handler is not inherited, as being ignored would be."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def run_in_front(argv: Sequence[str]) -> int:
+    """A command that has the terminal, while the loop goes on. Its exit status; what it said can be read if it failed.
+
+    It ends with the caller.
+    """
+    process = await asyncio.create_subprocess_exec("/bin/sh", "-c", IN_FRONT, "sh", *argv)
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
 
 
 class Deadline:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opsconsole.transport.address import HostAddress
-from opsconsole.transport.login import local_login, login
+from opsconsole.transport.login import local_login, login, one_config
 from opsconsole.transport.resolve import resolve
 from tests.sshd import Sshd, SshdFactory
 from tests.transport.driving import address_of
@@ -63,6 +63,20 @@ def test_what_an_ssh_config_says_counts_too(sshd_factory: SshdFactory, tmp_path:
     )
     found = said_through(host, [gate, host], config, address="behind", port=None, user=None, identity=())
     assert found == f"in {host.home}\n"
+
+
+def test_several_configurations_count_as_the_pool_counts_them(tmp_path: Path) -> None:
+    """The first that says something wins; one that is not there is nothing."""
+    files = [tmp_path / "one", tmp_path / "two", tmp_path / "none"]
+    files[0].write_text("Host gpu001\n  User ada\n")
+    files[1].write_text("Host gpu001\n  User bob\n  Port 2222\n")
+    names = [str(file) for file in files]
+    config = one_config(names, tmp_path / "state/ssh_config")
+    said = subprocess.run(["ssh", "-G", "-F", config, "gpu001"], capture_output=True, text=True, check=True).stdout
+    route = resolve(HostAddress("gpu001", "gpu001"), config_files=names)
+    assert "user ada\n" in said and "port 2222\n" in said
+    assert (route.options.username, route.port) == ("ada", 2222)
+    assert one_config(names[:1], tmp_path / "x") == names[0] and one_config([], tmp_path / "x") == "none"
 
 
 def test_a_host_that_is_this_machine_has_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,9 +44,9 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 
 
 async def test_own_keys_are_bound_and_told_everywhere() -> None:
-    desk = Desk(keymap=Keymap({"drain": ("f5",), "down": ("n",), "hold": ("H",), "cordon": ()}))
+    desk = Desk(keymap=Keymap({"drain": ("f5",), "down": ("e",), "hold": ("H",), "cordon": ()}))
     async with console(busy_world(), (120, 60), desk=desk) as (app, pilot):
-        await pilot.press("2", "n", "n", "D", "C")
+        await pilot.press("2", "e", "e", "D", "C")
         assert app.table is not None and app.table.rowset.at == 2
         assert len(app.screen_stack) == 1, "the usual keys of what was changed do nothing"
         await pilot.press("f5")

@@ -112,6 +112,9 @@ class FakeSource:
             raise self.run_fails
         await asyncio.Event().wait()
 
+    async def login(self, host: str) -> Sequence[str]:
+        return ["ssh", "-p", "22", host]
+
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         if self.refuse:
             return Outcome(0, (self.refuse,))
