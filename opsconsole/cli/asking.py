@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 
 from rich.text import Text
 
@@ -15,10 +16,11 @@ from opsconsole.config.snapshot_out import write_snapshot
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.explaining import explain_anything
+from opsconsole.presenting.filtering import FilterError, parse_filter
 from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.queue import queue_table
-from opsconsole.presenting.rows import TableView
+from opsconsole.presenting.rows import PickedRows, TableView
 from opsconsole.presenting.runs import runs_table
 from opsconsole.presenting.timeline import happening_row
 from opsconsole.presenting.view import ClusterView, Happening
@@ -37,6 +39,18 @@ def look(args: argparse.Namespace) -> tuple[Runtime, ClusterView]:
     return runtime, view_of(runtime)
 
 
+def _filtered(args: argparse.Namespace, table: TableView) -> TableView:
+    """The rows that --filter lets through. Raises UsageError."""
+    try:
+        places = parse_filter(args.filter, table.columns).places(table)
+    except FilterError as error:
+        raise UsageError(f"--filter, at character {error.start + 1}: {error}") from None
+    if len(places) == len(table.rows):
+        return table
+    empty = f"none of {len(table.rows)} passes the filter {args.filter}"
+    return replace(table, rows=PickedRows(table.rows, places), empty=empty)
+
+
 def _show(args: argparse.Namespace, table: TableView, view: ClusterView) -> int:
     if args.json:
         print_json(table.rows)
@@ -49,13 +63,13 @@ def _show(args: argparse.Namespace, table: TableView, view: ClusterView) -> int:
 
 def queue(args: argparse.Namespace) -> int:
     _, view = look(args)
-    return _show(args, queue_table(view), view)
+    return _show(args, _filtered(args, queue_table(view)), view)
 
 
 def hosts(args: argparse.Namespace) -> int:
     """Each host, and below the table what is wrong with which."""
     _, view = look(args)
-    table = hosts_table(view)
+    table = _filtered(args, hosts_table(view))
     status = _show(args, table, view)
     for row in table.rows if not args.json else ():
         if problems := row.data["problems"]:
@@ -65,12 +79,12 @@ def hosts(args: argparse.Namespace) -> int:
 
 def budgets(args: argparse.Namespace) -> int:
     _, view = look(args)
-    return _show(args, budgets_table(view), view)
+    return _show(args, _filtered(args, budgets_table(view)), view)
 
 
 def runs(args: argparse.Namespace) -> int:
     _, view = look(args)
-    return _show(args, runs_table(view, finished=args.all), view)
+    return _show(args, _filtered(args, runs_table(view, finished=args.all)), view)
 
 
 def explain(args: argparse.Namespace) -> int:

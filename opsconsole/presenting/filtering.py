@@ -122,7 +122,7 @@ def _word(wanted: str) -> Test:
     def test(value: Any) -> bool:
         if isinstance(value, str):
             return folded in value.casefold()
-        return isinstance(value, list | tuple) and any(test(part) for part in value)
+        return isinstance(value, list | tuple | dict) and any(test(part) for part in value)
 
     return test
 

@@ -9,7 +9,7 @@ from opsconsole.presenting.view import ClusterView
 from scheduler_core.state import Run
 
 COLUMNS = (
-    Column("RUN", 14, by="name", most=30),
+    Column("RUN", 14, by="name workload run", most=30),
     Column("BUDGET", 12, by="budget", most=24),
     Column("OWNER", 8, from_width=90, by="owner", most=12),
     Column("GPUS", 4, right=True, by="gpus"),

@@ -83,3 +83,20 @@ def test_finished_runs_stand_below_the_running_ones_the_newest_first(tmp_path: P
         c.finish(name)
     c.running("now", gpus=1)
     assert [row["workload"] for row in told(tmp_path, c).json("runs", "--all")] == ["now", "second", "first"]
+
+
+def test_a_filter_lets_rows_through_for_people_and_for_scripts(cluster: Told) -> None:
+    assert [row["host"] for row in cluster.json("hosts", "--filter", "fresh=lost")] == ["gpu03", "gpu04"]
+    assert [row["host"] for row in cluster.json("hosts", "--filter", '"host key" !gpu04')] == ["gpu03"]
+    assert [row["name"] for row in cluster.json("queue", "--filter", "gpus>=8 workload~run-[12]$")] == [
+        "olmo-7b-run-1",
+        "olmo-7b-run-2",
+    ]
+    assert [row["budget"] for row in cluster.json("budgets", "--filter", "weight>1")] == ["olmo"]
+    assert len(lines_of(cluster.run("runs", "--filter", "run=second"))) == 2
+    assert "none of 2 passes the filter gpus>24" in cluster.run("queue", "--filter", "gpus>24")
+
+
+def test_a_filter_that_is_not_understood_says_where_and_what_there_is(cluster: Told) -> None:
+    said = cluster.run("queue", "--filter", "olmo gpsu>8", status=2)
+    assert "--filter, at character 6: gpsu>8: no column 'gpsu'; did you mean gpus?" in said
