@@ -34,15 +34,15 @@ def led_by(kept: str | None) -> Inventory | None:
         return None  # written by a version that takes what this one refuses
 
 
-def departed(kept: str | None, cluster: Cluster) -> dict[str, HostAddress]:
-    """Hosts that this cluster has no more, with the last address that each had."""
+def departed(kept: str | None, inventory: Inventory, cluster: Cluster) -> dict[str, HostAddress]:
+    """Hosts that this cluster of the inventory has no more, with the last address that each had."""
     from opsconsole.transport.address import HostAddress
 
     if kept is None:
         return {}
-    _, _, *more = json.loads(kept)
+    _, text, *more = json.loads(kept)
     known = msgspec.convert(more[0], dict[str, HostAddress]) if more else {}
-    old = led_by(kept)
+    old = led_by(kept) if text != inventory.text else None  # none has left the same text
     with contextlib.suppress(ConfigError):  # it had no such cluster
         if old is not None:
             known |= {host.name: address_of(host, old) for host in old.cluster(cluster.name).hosts}

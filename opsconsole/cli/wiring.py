@@ -71,7 +71,7 @@ class Place:
             what = f"the leader's inventory, {self.file}, is not the one that the plan was made from"
             raise OpsConsoleError(what, advice="look at it again: opsconsole reload --dry-run")
         with contextlib.closing(self.open_store(read_only=True)) as store:
-            left = departed(store.get(INVENTORY), new.cluster(self.cluster.name))
+            left = departed(store.get(INVENTORY), new, new.cluster(self.cluster.name))
         return Place(reloaded(self.inventory, new), new.cluster(self.cluster.name)).site(left)
 
     def open_store(self, read_only: bool = False) -> Store:
@@ -83,7 +83,8 @@ class Place:
 
     def leader(self) -> Runtime:
         store = self.open_store()
-        return Runtime(self.site(departed(store.get(INVENTORY), self.cluster)), store, self.make_pool, self.reread)
+        left = departed(store.get(INVENTORY), self.inventory, self.cluster)
+        return Runtime(self.site(left), store, self.make_pool, self.reread)
 
     def take_over(self, runtime: Runtime) -> None:
         """Goes by what was led by last, not by a file that was read before somebody else changed and applied it."""
@@ -92,7 +93,7 @@ class Place:
             cluster = old.cluster(self.cluster.name)
             led = Place(old, cluster)
             runtime.site, runtime.make_pool, runtime.reread = (
-                led.site(departed(kept, cluster)),
+                led.site(departed(kept, old, cluster)),
                 led.make_pool,
                 led.reread,
             )
