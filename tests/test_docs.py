@@ -126,7 +126,7 @@ def test_the_keys_of_json_are_those_that_are_documented(tmp_path: Path) -> None:
         listed = command_line.json(command, *(["--all"] if more else []))
         assert (command, set(listed[-1])) == (command, {*keys.split(), *more.split()})
     assert [command for command, _, _ in rows] == ["queue", "hosts", "budgets", "runs"]
-    assert set(command_line.json("explain", "waits")) == {"id", "lines"}
+    assert set(command_line.json("explain", "waits")) == {"id", "kind", "lines", "figures"}
     drain = command_line.json("drain", "h1", "--reason", "x", "--dry-run")
     assert set(drain) == {"action", "targets", "rows", "effect", "guarantees_broken", "lost_gpu_h"}
 

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from rich.text import Text
 
+from opsconsole.cli.history import told_since
 from opsconsole.cli.tables import output, print_json, print_table
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.snapshot_out import write_snapshot
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budgets import budgets_table
-from opsconsole.presenting.explaining import explain_anything
+from opsconsole.presenting.explaining import Explanation, explain_anything, explain_past
 from opsconsole.presenting.filtering import FilterError, parse_filter
 from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.naming import find_workload
@@ -88,26 +89,30 @@ def runs(args: argparse.Namespace) -> int:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """Why a workload waits or was stopped, where a budget or a host stands."""
-    _, view = look(args)
-    lines = explain_anything(view, args.id)
-    if lines is None:
-        lines = _explain_named(view, args.id)
+    """Why a workload waits or was stopped, where a run, a budget or a host stands."""
+    runtime, view = look(args)
+    found = explain_anything(view, args.id)
+    if found is None:
+        found = _explain_otherwise(runtime, view, args.id)
     if args.json:
-        print(json.dumps({"id": args.id, "lines": lines}, indent=2))
+        print(json.dumps({"id": args.id, "kind": found.kind, "lines": found.lines, "figures": found.figures}, indent=2))
     else:
-        for line in lines:
+        for line in found.lines:
             output().print(Text(line))
     return 0
 
 
-def _explain_named(view: ClusterView, word: str) -> list[str]:
-    """The workload that has this name. Raises UsageError, for nothing else is called so either."""
+def _explain_otherwise(runtime: Runtime, view: ClusterView, word: str) -> Explanation:
+    """The workload that alone has this name; else what is over, from the journal. Raises UsageError."""
     try:
-        return explain_anything(view, find_workload(view.state, word)) or []
+        found = explain_anything(view, find_workload(view.state, word))
     except ValueError as error:
-        what, _, fix = str(error).partition("; ")
-        raise UsageError(f"{what}, and no run, budget or host is called so", advice=fix) from None
+        found = explain_past(view, told_since(runtime.store, 0)[0], word)
+        if found is None:
+            what, _, fix = str(error).partition("; ")
+            raise UsageError(f"{what}, and no run, budget or host is called so", advice=fix) from None
+    assert found is not None
+    return found
 
 
 def events(args: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def _need(view: ClusterView, key: str, alerts: Mapping[str, str] | None = None) 
 
 def explained(view: ClusterView, key: str, alerts: Mapping[str, str] | None = None) -> Text:
     """A row's key, or a name, with why it stands as it does; a host with its GPUs."""
-    from opsconsole.presenting.explaining import explain_anything, unknown_name
+    from opsconsole.presenting.explaining import explain_anything, explain_past, unknown_name
     from opsconsole.presenting.gpus import gpus_table
     from opsconsole.ui.screens.text import Text
 
@@ -75,8 +75,9 @@ def explained(view: ClusterView, key: str, alerts: Mapping[str, str] | None = No
     if need is not None and not need.about:
         return Text(f"Needs a person: {need.what}", need.sentences())
     name = explained_name(view, key)
-    lines = explain_anything(view, name) or explain_anything(view, workload_of(view, name))
-    if lines is None:
+    found = explain_anything(view, name) or explain_anything(view, workload_of(view, name))
+    found = found or explain_past(view, view.happenings, name)
+    if found is None:
         return Text(f"Explain {name or key}", [unknown_name(view, name or key)])
-    host = view.state.hosts.get(name)  # type: ignore[call-overload]
-    return Text(f"Explain {name}", lines, gpus_table(view, host.host.name) if host is not None else None)
+    table = gpus_table(view, HostName(name)) if found.kind == "host" else None
+    return Text(f"Explain {name}", found.lines, table)

@@ -25,7 +25,7 @@ def cluster(tmp_path: Path) -> Told:
 @pytest.mark.parametrize("word", ["loop-1a", "loop-1a~1", "loop", "loop~1"])
 def test_one_workload_has_many_names(cluster: Told, word: str) -> None:
     assert cluster.json("cancel", word, "--dry-run")["targets"] == ["loop-1a"]
-    assert cluster.run("explain", word).startswith("loop loop-1a of nobody")
+    assert "loop loop-1a of nobody" in cluster.run("explain", word).splitlines()[0]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ def test_a_sick_host_that_serves_is_marked_and_told_with_its_xid_until_it_serves
     row = next(row for row in hosts_table(source.view()).rows if row.key == "gpu004")
     assert (row.data["health"], row.cells[2].text) == ("fail", "✖ fail")
     assert [cell.text for cell in host_map(source.view(), 40, 5)[0]][3] == "!"
-    said = explain_anything(source.view(), "gpu004") or []
+    explained = explain_anything(source.view(), "gpu004")
+    said = explained.lines if explained is not None else []
     assert said[-2:] == [f"Needs a person: {found.why}.", f"What to do: {found.todo}."]
     source.happen(DrainRequested(DrainId("d4"), HostName("gpu004"), BY))
     assert "host:gpu004:health" not in [n.key for n in needs(source.view())]
