@@ -144,6 +144,9 @@ def _asking(commands: Any) -> None:
     ):
         parser = _command(commands, name, f"asking:{name}", what)
         _json(parser)
+        parser.add_argument(
+            "--filter", metavar="WORDS", default="", help="words and key=value, as behind / in the console: docs/cli.md"
+        )
         if name == "runs":
             parser.add_argument("--all", action="store_true", help="finished ones too")
     explain = _command(commands, "explain", "asking:explain", "why a workload waits, a run stops or stopped, a budget or a host stands as it does")
