@@ -29,4 +29,4 @@ def test_processes_of_others_are_named_while_a_drain_waits_for_them(trio: Trio) 
     assert waiting.poll() is None
     gpus.write_text(json.dumps({**table, "gpus": [{**gpu, "foreign": []} for gpu in table["gpus"]]}))
     assert waiting.wait(20) == 0
-    assert said.read_text().endswith("drain: gpu1: gpu1 drained\n")
+    assert said.read_text().endswith("drain: gpu1: drained\n")
