@@ -21,6 +21,7 @@ from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.inventory import current_user
 from opsconsole.config.scalars import suggestion
 from opsconsole.config.workloads import Complain, Site, build_workload, parse_need
+from opsconsole.errors import StoreError
 from opsconsole.presenting.submitting import plan_submit
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
@@ -36,6 +37,9 @@ def submit(args: argparse.Namespace) -> int:
     The id alone stands on the standard output, for scripts; the plan is told beside it.
     """
     runtime, view = look(args)
+    if not view.state.budgets.leaves:
+        what = f"the store of {view.cluster} has no inventory yet: nobody has led this cluster"
+        raise StoreError(what, advice="start a leader: opsconsole serve")
     workload = build(args, view)
     plan = plan_submit(look(args)[1], workload)
     if not args.json:

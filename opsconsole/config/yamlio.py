@@ -6,6 +6,8 @@ never eight and `8:00` never 480. Readers return None where a value is absent or
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -201,7 +203,10 @@ def plain(node: Node) -> Any:
 
 
 def _read(path: Path, most_bytes: int) -> bytes:
-    with path.open("rb") as file:
+    """Of a plain file: a pipe or a device might never end, or never begin. Raises OSError, ValueError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("is not a plain file; what another command writes is read from the standard input: -")
         return file.read(most_bytes + 1)
 
 

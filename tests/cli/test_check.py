@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_warnings_stand_in_the_json(inventory: Path, capsys: pytest.CaptureFixtu
         (2, "hosts[0].identity", True),
         (2, "StrictHostKeyChecking", True),
     ]
+
+
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        assert main(["check", str(path)]) == 2
+        assert f"{path}: is not a plain file; what another command writes" in capsys.readouterr().err
 
 
 def test_errors_are_json_too(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opsconsole.store.store import Store
 from tests.cli.told import Told, told
 from tests.core.clusters import MIN, Cluster
 from tests.terminal import on_terminal
@@ -50,6 +51,17 @@ def test_all_that_is_wrong_is_said_at_once(cluster: Told) -> None:
     said = cluster.run("submit", "--budget", "aa", "--gpus", "x", "--hosts", "y", "--need", "z", "--", "t", status=2)
     assert len(said.splitlines()) == 4
     assert all(line.startswith("submit: --") for line in said.splitlines())
+
+
+def test_a_store_that_no_leader_has_begun_is_said_and_not_its_lack_of_budgets(tmp_path: Path) -> None:
+    cluster = told(tmp_path, Cluster())
+    path = next(tmp_path.glob("**/*.db"))
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    Store(path).close()
+    said = cluster.run(*SUBMIT, *COMMAND, status=1)
+    assert "the store of main has no inventory yet: nobody has led this cluster" in said
+    assert "opsconsole serve" in said and "budget" not in said
 
 
 def test_no_program_is_refused_before_a_host_has_to(cluster: Told) -> None:
