@@ -1,6 +1,7 @@
-"""Long tables: a picture of 10,000 waiting, and keys on it. CPU time, since other work disturbs the clock.
+"""Long tables: a picture of 10,000 waiting, of 1,024 hosts, and keys on it. CPU time, since other work disturbs the
+clock.
 
-python -m benchmarks.ui.tables [WAITING]
+python -m benchmarks.ui.tables [WAITING] [HOSTS]
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
+from opsconsole.presenting.filtering import parse_filter
+from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.queue import queue_table
 from opsconsole.ui.app import OpsConsoleApp
-from tests.ui.worlds import long_queue
+from tests.ui.worlds import FakeSource, long_queue, wide_world
 
 TIMES = 20
 
@@ -40,30 +43,45 @@ def line(what: str, took: list[float]) -> None:
     print(f"{what}: median {took[len(took) // 2]:.1f} ms, worst {took[-1]:.1f} ms")
 
 
-async def console(waiting: int) -> None:
-    source = long_queue(waiting)
+ARRANGED = {
+    "sorted by -waited": ("", ("-waited",)),
+    "sorted by why, -gpus": ("", ("why", "-gpus")),
+    "filtered by gpus>=8 waited>0": ("gpus>=8 waited>0", ()),
+    "filtered by a word": ("first", ()),
+    "filtered by a pattern": ("workload~q0+[1-9]$", ()),
+}
+
+
+async def console(source: FakeSource, page: str) -> None:
     async with OpsConsoleApp(source).run_test(size=(120, 40)) as pilot:
         app = pilot.app
         assert isinstance(app, OpsConsoleApp)
-        await pilot.press("3")
+        await pilot.press(page)
         await pilot.pause()
-        line("a new picture of the queue page", cpu_ms(app.redraw))
-        for key in ("j", "pagedown", "G", "g"):
-            line(f"key {key}", await keys_ms(lambda key=key: pilot.press(key)))  # type: ignore[misc]
         table = app.table
         assert table is not None
-        line("sorted by age, a new picture", cpu_ms(lambda: (table.sort_by("waited"), app.redraw()), 5))
+        line("a new picture of the page", cpu_ms(app.redraw))
+        for key in ("j", "pagedown", "G", "g"):
+            line(f"key {key}", await keys_ms(lambda key=key: pilot.press(key)))  # type: ignore[misc]
+        if page == "3":
+            for what, (text, order) in ARRANGED.items():
+                table.show_as(parse_filter(text, table.rowset.view.columns), order, ())
+                line(f"a new picture, {what}", cpu_ms(app.redraw, 5))
         await pilot.press("1")
         await pilot.pause()
         line("a new picture of the overview", cpu_ms(app.redraw))
 
 
-def main(waiting: str = "10000") -> None:
-    source = long_queue(int(waiting))
-    view = source.view()
-    line(f"queue_table, {waiting} waiting, 40 rows looked at", cpu_ms(lambda: queue_table(view).rows[:40]))
-    line("the same, every row looked at", cpu_ms(lambda: list(queue_table(view).rows), 5))
-    asyncio.run(console(int(waiting)))
+def main(waiting: str = "10000", hosts: str = "1024") -> None:
+    print(f"{waiting} waiting")
+    queue, cluster = long_queue(int(waiting)), wide_world(int(hosts), 8)
+    line("its rows, 40 of them looked at", cpu_ms(lambda: queue_table(queue.view()).rows[:40]))
+    line("the same, every row looked at", cpu_ms(lambda: list(queue_table(queue.view()).rows), 5))
+    asyncio.run(console(queue, "3"))
+    print(f"{hosts} hosts of 8 GPUs")
+    line("their rows, 40 of them looked at", cpu_ms(lambda: hosts_table(cluster.view()).rows[:40]))
+    line("the same, every row looked at", cpu_ms(lambda: list(hosts_table(cluster.view()).rows), 5))
+    asyncio.run(console(cluster, "2"))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Term:
         """Whether a row passes, by its place."""
         test, negated = self.test, self.negated
         if not self.key:
-            readers = [view.reader(at) for at in range(len(view.columns))]
+            readers = [view.reader(at) for at, column in enumerate(view.columns) if not (column.right and column.by)]
             return lambda n: any(test(read(n)) for read in readers) is not negated
         at = find_column(view.columns, self.key)
         if at is None:  # a table may have fewer columns than when this was typed

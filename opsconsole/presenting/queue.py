@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from opsconsole.presenting.rows import Cell, Column, LazyRows, TableView
 from opsconsole.presenting.text import clean, day_clock, span
@@ -42,7 +44,8 @@ TOKENS = {
 }
 
 
-class Waiting(NamedTuple):
+@dataclass
+class Waiting:
     """What a row of the queue is about."""
 
     view: ClusterView
@@ -51,7 +54,7 @@ class Waiting(NamedTuple):
     explainer: Explainer
     before: Mapping[str, int] | None
 
-    @property
+    @cached_property
     def hold(self) -> Hold:
         return self.explainer.hold(self.record)
 
