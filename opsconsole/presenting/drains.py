@@ -16,9 +16,9 @@ from scheduler_core.state import DrainRecord, HostRecord
 COLUMNS = (
     Column("HOST", 11, by="host", most=24),
     Column("STATE", 10),
-    Column("MODE", 8, by="mode"),
+    Column("MODE", 8, by="mode", most=14),
     Column("RUNS", 4, right=True, by="runs_left"),
-    Column("EMPTY BY", 9, right=True, by="empty_by_ms"),
+    Column("EMPTY BY", 12, right=True, by="empty_by_ms"),
     Column("LEFT", 7, right=True, by="left_s"),
     Column("ASKED", 10, right=True, by="age_s"),
     Column("BY", 10, by="by", from_width=90),
@@ -50,7 +50,7 @@ def drains_table(view: ClusterView) -> TableView:
     records = sorted(view.state.drains.values(), key=lambda d: (bool(d.ended), -d.requested_at, d.id))
     rows = tuple(_row(view, drain) for drain in records[:SHOWN])
     running = sum(1 for drain in records if not drain.ended)
-    title = f"Drains: {running} running, {len(records) - running} ended"
+    title = f"Drains: {running} running, {len(records) - running} ended in the last day"
     return TableView(title, COLUMNS, rows, "no drains: D on a host (screen 2) plans one", counted=False)
 
 
@@ -62,16 +62,22 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
     left = None if at is None else max(0, at - state.now)
     unknown = "" if drain.ended or at is not None else why_unknown(state, drain)
     word, token = (drain.ended, "dim") if drain.ended else ("BLOCKED", "bad") if unknown else ("draining", "warn")
-    ends = "–" if drain.ended else "unknown" if at is None else day_clock(view.wall(at), view.wall_ms)
+    ends = "unknown" if at is None else day_clock(view.wall(at), view.wall_ms)
+    if drain.ended:
+        ends = "–" if drain.done_at is None else f"at {day_clock(view.wall(drain.done_at), view.wall_ms)}"
     cells = (
         Cell(clean(drain.host, 40)),
         Cell(word, token),
-        Cell(drain.mode),
+        Cell(
+            drain.mode
+            if drain.deadline_at is None
+            else f"{drain.mode} {day_clock(view.wall(drain.deadline_at), view.wall_ms)}"
+        ),
         Cell(str(len(runs)) if not drain.ended else "–"),
         Cell(ends, "unknown" if ends == "unknown" else ""),
         Cell(span(left) if left is not None else "–", "accent" if left else "dim"),
         Cell(f"{span(state.now - drain.requested_at)} ago", "dim"),
-        Cell(clean(drain.by.actor, 30)),
+        Cell(clean(f"{drain.by.actor} (machine)" if drain.automatic else drain.by.actor, 30)),
         Cell(clean(f"{unknown}; {drain.by.reason}" if unknown else drain.by.reason), "bad" if unknown else ""),
     )
     data = {
@@ -86,6 +92,7 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
         "left_s": None if left is None else left / 1000,
         "age_s": (state.now - drain.requested_at) / 1000,
         "by": drain.by.actor,
+        "automatic": drain.automatic,
         "reason": drain.by.reason,
     }
     return Row(drain.id, cells, data)

@@ -2,62 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsconsole.presenting.hosts import is_fresh, value
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean
+from opsconsole.presenting.trends import Trends, spark
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.ids import HostName
 from scheduler_core.state import ClusterState, HostRecord
 
+TREND = 20  # cells
 COLUMNS = (
-    Column("GPU", 4, right=True),
-    Column("BUSY", 14),
-    Column("MEMORY", 9, right=True),
-    Column("TEMP", 9, right=True),
-    Column("POWER", 9, right=True),
-    Column("ECC", 5, right=True),
-    Column("HELD BY", 16, grow=True),
+    Column("GPU", 4, right=True, by="gpu"),
+    Column("BUSY", 14, by="busy_percent"),
+    Column("TREND", TREND, from_width=110),
+    Column("MEMORY", 12, right=True, by="memory_used_bytes"),
+    Column("TEMP", 9, right=True, by="temperature_c"),
+    Column("POWER", 9, right=True, by="power_w"),
+    Column("CLOCK", 11, right=True, from_width=110, by="sm_clock_mhz"),
+    Column("ECC", 6, right=True, by="ecc_volatile_uncorrected"),
+    Column("HELD BY", 16, grow=True, by="held_by"),
+    Column("NAME", 12, from_width=150, most=28, by="name"),
 )
 GIB = 1 << 30
+SHOWN: Mapping[str, Callable[[float], str]] = {
+    "utilization_percent": lambda v: f"{v:3.0f}% {bar(v / 100)}",
+    "temperature_c": lambda v: f"{v:.0f}C",
+    "power_w": lambda v: f"{v:.0f}W",
+    "sm_clock_mhz": lambda v: f"{v:.0f}MHz",
+    "ecc_volatile_uncorrected": lambda v: f"{v:.0f}",
+}
 
 
-def gpus_table(view: ClusterView, name: HostName) -> TableView:
+def gpus_table(view: ClusterView, name: str, trends: Trends | None = None) -> TableView:
     """A row for each GPU that the inventory expects, and for each that the host has beside them."""
-    record, facts = view.state.hosts[name], view.facts(name)
+    record, facts = view.state.hosts.get(HostName(name)), view.facts(name)
+    if record is None:
+        return TableView("GPUs", COLUMNS, (), "this host is not known")
     said = {gpu.get("slot"): gpu for gpu in (facts.probe or {}).get("gpus", [])}
     fresh = is_fresh(view, record)
     slots = sorted({*range(record.host.gpus), *(slot for slot in said if isinstance(slot, int))})
-    rows = tuple(_row(view.state, record, slot, said.get(slot), facts.probe is not None, fresh) for slot in slots)
-    return TableView(f"GPUs of {clean(name, 60)}", COLUMNS, rows, "no GPUs: the inventory expects none")
+    rows = tuple(
+        _row(view.state, record, slot, said.get(slot), facts.probe is not None, fresh, trends or Trends())
+        for slot in slots
+    )
+    was = "" if fresh else ", as they were when last read" if facts.probe is not None else ": no readings"
+    return TableView(f"GPUs of {clean(name, 60)}{was}", COLUMNS, rows, "no GPUs: the inventory expects none")
 
 
 def _row(
-    state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, Any] | None, probed: bool, fresh: bool
+    state: ClusterState,
+    record: HostRecord,
+    slot: int,
+    gpu: dict[str, Any] | None,
+    probed: bool,
+    fresh: bool,
+    trends: Trends,
 ) -> Row:
     readings = (gpu or {}).get("readings", {})
-    busy = value(readings.get("utilization_percent"))
+    holder = _holder(state, record, slot, gpu, probed)
     cells = (
         Cell(str(slot)),
-        _cell(readings, "utilization_percent", fresh, lambda v: f"{v:3.0f}% {bar(v / 100)}"),
-        _cell(readings, "memory_used_bytes", fresh, lambda v: f"{v / GIB:.0f}G"),
-        _cell(readings, "temperature_c", fresh, lambda v: f"{v:.0f}C"),
-        _cell(readings, "power_w", fresh, lambda v: f"{v:.0f}W"),
-        _cell(readings, "ecc_volatile_uncorrected", fresh, lambda v: f"{v:.0f}"),
-        _holder(state, record, slot, gpu, probed),
+        _cell(readings, "utilization_percent", fresh),
+        Cell(spark(trends.of(slot), TREND), "accent" if fresh else "dim"),
+        _memory(readings, fresh),
+        _cell(readings, "temperature_c", fresh),
+        _cell(readings, "power_w", fresh),
+        _cell(readings, "sm_clock_mhz", fresh),
+        _cell(readings, "ecc_volatile_uncorrected", fresh),
+        holder,
+        _named(gpu),
     )
-    return Row(str(slot), cells, {"gpu": slot, "busy_percent": busy})
+    keys = (*SHOWN, "memory_used_bytes", "memory_total_bytes")
+    data = {"gpu": slot, "busy_percent": value(readings.get("utilization_percent")), "held_by": holder.text}
+    return Row(f"gpu:{slot}", cells, data | {key: value(readings.get(key)) for key in keys})
 
 
-def _cell(readings: dict[str, Any], key: str, fresh: bool, show: Any) -> Cell:
+def _cell(readings: dict[str, Any], key: str, fresh: bool) -> Cell:
     """One reading in its four states, and whether it is of now."""
     reading = readings.get(key) or {}
     found = value(reading)
     if isinstance(found, int | float):
-        return Cell(show(found)) if fresh else Cell(f"was {show(found)}", "dim")
+        return _was(SHOWN[key](found), fresh)
     word = next((w for w in ("failed", "denied", "absent") if w in reading), "?")
     return Cell(word, "bad" if word == "failed" else "dim" if word == "absent" else "unknown")
+
+
+def _memory(readings: dict[str, Any], fresh: bool) -> Cell:
+    used, whole = (value(readings.get(f"memory_{key}_bytes")) for key in ("used", "total"))
+    if not isinstance(used, int | float):
+        return _cell(readings, "memory_used_bytes", fresh)
+    of = f"/{whole / GIB:.0f}" if isinstance(whole, int | float) else ""
+    return _was(f"{used / GIB:.0f}{of}G", fresh)
+
+
+def _was(text: str, fresh: bool) -> Cell:
+    return Cell(text) if fresh else Cell(f"was {text.strip()}", "dim")
+
+
+def _named(gpu: dict[str, Any] | None) -> Cell:
+    name = value((gpu or {}).get("name"))
+    return Cell(clean(str(name), 60), "dim") if name else Cell("?", "unknown")
 
 
 def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, Any] | None, probed: bool) -> Cell:
@@ -66,12 +113,19 @@ def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, A
         return Cell("missing: the host does not see it", "bad")
     if record.leaked & bit:
         return Cell("leaked: held after SIGKILL", "bad")
-    for run_id in record.runs:
-        member = state.runs[run_id].members.get(record.host.name)
-        if member is not None and member.slots & bit and not member.phase.gone:
-            return Cell(clean(run_id, 60))
+    if (run := run_at(state, record, slot)) is not None:
+        return Cell(clean(run, 60))
     if record.foreign & bit:
         return Cell("a foreign process", "warn")
     if record.unfit & bit:
         return Cell("unfit", "bad")
     return Cell("claimed", "accent") if record.claimed & bit else Cell("–", "dim")
+
+
+def run_at(state: ClusterState, record: HostRecord, slot: int) -> str | None:
+    """The run that holds a GPU, by what is known."""
+    for run_id in record.runs:
+        member = state.runs[run_id].members.get(record.host.name)
+        if member is not None and member.slots >> slot & 1 and not member.phase.gone:
+            return run_id
+    return None

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+from opsconsole.presenting.facts import Line
+from opsconsole.presenting.history import HOURS, occupancy_by_hour
 from opsconsole.presenting.hosts import failures, mark
 from opsconsole.presenting.queue import why_counts
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.summary import health_line, queue_line, sums
+from opsconsole.presenting.summary import health_line, is_current, queue_line, sums
 from opsconsole.presenting.text import clean, count
+from opsconsole.presenting.trends import spark
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.fleet import HostState
 from scheduler_core.state import HostRecord
 
 REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 24, grow=True, by="reason"))
+WIDE = 140  # cells, for a trend beside the figures
 LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out ! failing"
-NOBODY = ("", "nobody")
-Line = list[Cell]
 
 
-def figures(view: ClusterView) -> Line:
+def figures(view: ClusterView, width: int) -> Line:
     """Availability, occupancy, utilisation: a chain, each a part of the one before. Unknown is said."""
     s = sums(view)
-    was = "" if view.leading or view.leader not in NOBODY else "was "  # nobody keeps them true
-    used = "?" if s.utilisation is None else f"{s.utilisation:.0f}%"
+    was, token = ("", "accent") if is_current(view) else ("was ", "dim")  # nobody keeps them true
+    used = "?" if s.utilisation is None else f"{was}{s.utilisation:.0f}%"
+    unread = f" ({s.read} of {s.held} read)" if s.utilisation is not None and s.read < s.held else ""
     line = [
         Cell("Availability "),
-        Cell(was + _percent(s.in_service, s.gpus), "dim" if was else "accent"),
+        Cell(was + _percent(s.in_service, s.gpus), token),
         Cell(" → Occupancy "),
-        Cell(was + _percent(s.held, s.in_service), "dim" if was else "accent"),
+        Cell(was + _percent(s.held, s.in_service), token),
+        *(_trend(view) if width >= WIDE else []),
         Cell(" → Utilisation "),
-        Cell(used, "unknown" if used == "?" else "accent"),
+        Cell(used, "unknown" if used == "?" else token),
+        Cell(unread, "unknown"),
         Cell(f"   {s.held} of {count(s.gpus, 'GPU')} held, {s.free} free"),
     ]
     if s.unknown_hosts:
         line.append(Cell(f", {count(s.unknown_hosts, 'host')} not known now", "unknown"))
     return line
+
+
+def _trend(view: ClusterView) -> Line:
+    """Occupancy by the hour, as far back in the last day as the ledgers know."""
+    hours = occupancy_by_hour(view)
+    while hours and hours[0] is None:
+        del hours[0]
+    return [Cell(f" {spark(hours, HOURS)} last {len(hours)}h", "dim")] if hours else []
 
 
 def _percent(part: int, whole: int) -> str:

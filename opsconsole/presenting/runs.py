@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean, span
@@ -19,8 +20,16 @@ COLUMNS = (
 )
 
 
-def contract_word(run: Run, now: int) -> Cell:
+def unverified(view: ClusterView, run: Run) -> list[str]:
+    """Its hosts that cannot be asked: whether it still runs there nobody knows."""
+    return [name for name in run.members if view.state.hosts[name].reach in AWAY]
+
+
+def contract_word(view: ClusterView, run: Run) -> Cell:
     """Where the run stands with its min runtime."""
+    now = view.state.now
+    if away := unverified(view, run):
+        return Cell(f"? unverified: {', '.join(away)}", "unknown")
     if run.stop is not None:
         return Cell(f"stopping: {run.stop.cause.value}", "warn")
     if run.started_at is None:
@@ -35,10 +44,12 @@ def contract_word(run: Run, now: int) -> Cell:
 
 
 def runs_table(view: ClusterView, finished: bool = False) -> TableView:
-    rows = [_row(view, run) for run in sorted(view.state.runs.values(), key=lambda r: (r.placed_at, r.id))]
+    runs = sorted(view.state.runs.values(), key=lambda r: (r.placed_at, r.id))
+    rows = [_row(view, run) for run in runs]
+    unknown = sum(1 for run in runs if unverified(view, run))
     if finished:
         rows += _finished(view)
-    return TableView("Running", COLUMNS, tuple(rows), "nothing runs")
+    return TableView(f"Running, {unknown} unverified" if unknown else "Running", COLUMNS, tuple(rows), "nothing runs")
 
 
 def _row(view: ClusterView, run: Run) -> Row:
@@ -46,15 +57,15 @@ def _row(view: ClusterView, run: Run) -> Row:
     w = state.workloads[run.workload].workload
     ran = None if run.started_at is None else state.now - run.started_at
     hosts = {name: m.slots.bit_count() for name, m in run.members.items() if not m.phase.gone}
-    word = contract_word(run, state.now)
+    away = unverified(view, run)
     cells = (
         Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
         Cell(clean(state.budgets.paths[run.budget], 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(run.gpus)),
         Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items())),
-        Cell(f"{span(ran)} / {span(run.min_runtime_ms)}"),
-        word,
+        Cell(f"{'?' if away else span(ran)} / {span(run.min_runtime_ms)}", "unknown" if away else ""),
+        contract_word(view, run),
     )
     data = {
         "run": run.id,
@@ -68,6 +79,7 @@ def _row(view: ClusterView, run: Run) -> Row:
         "min_runtime_s": run.min_runtime_ms / 1000,
         "protected": run.protected(state.now),
         "stopping": run.stop.cause.value if run.stop else None,
+        "unverified": away,
         "outcome": None,
     }
     return Row(run.id, cells, data)
@@ -102,6 +114,7 @@ def _finished(view: ClusterView) -> list[Row]:
             "min_runtime_s": w.min_runtime_ms / 1000,
             "protected": False,
             "stopping": None,
+            "unverified": [],
             "outcome": attempt.outcome,
             "exit_code": attempt.exit_code,
             "signal": attempt.signal,

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsconsole.presenting.hosts import AWAY, failures, freshness_counts, gpu_values, is_fresh, known
+from opsconsole.presenting.hosts import AWAY, failures, freshness_counts, is_fresh, known, value
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, span
 from opsconsole.presenting.view import ClusterView
+from opsconsole.probes import utilisation
 from scheduler_core.drain import active_drains
 from scheduler_core.fleet import HostState
 from scheduler_core.workload import WorkloadPhase
 
 LATE_LAG_S = 5.0
+NOBODY = ("", "nobody")
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """GPU counts at this moment. `utilisation` is the mean of fresh readings, None where there are none."""
+    """GPU counts at this moment. `utilisation` is how busy the held GPUs are, by the fresh readings of `read` of them;
+    None where there are none.
+    """
 
     gpus: int
     in_service: int
     held: int
     free: int
     unknown_hosts: int
+    read: int
     utilisation: float | None
 
 
@@ -32,26 +37,40 @@ def sums(view: ClusterView) -> Sums:
     busy: list[float] = []
     for record in hosts:
         if is_fresh(view, record):
-            busy += known(gpu_values(view.facts(record.host.name), "utilization_percent"))
+            said = utilisation(view.facts(record.host.name).probe)
+            busy += known([value(busy) for slot, busy in said if isinstance(slot, int) and record.held >> slot & 1])
     return Sums(
         sum(r.host.gpus for r in hosts),
         sum(r.in_service for r in hosts),
         sum(r.held.bit_count() for r in hosts),
         sum(r.free.bit_count() for r in hosts),
         sum(1 for r in hosts if not is_fresh(view, r)),
+        len(busy),
         sum(busy) / len(busy) if busy else None,
     )
+
+
+def is_current(view: ClusterView) -> bool:
+    """Does somebody keep this picture true, and is it of now?"""
+    return view.leading or (view.leader not in NOBODY and view.lag_s <= LATE_LAG_S)
 
 
 def leader_cell(view: ClusterView) -> Cell:
     """Who acts; that nobody does, or that this picture is old, is never a quiet word."""
     if view.leading:
         return Cell("leader: this console", "good")
-    if view.leader in ("", "nobody"):
+    if view.leader in NOBODY:
         return Cell("NO LEADER: nothing is scheduled", "bad")
-    if view.lag_s > LATE_LAG_S:
-        return Cell(f"leader: {clean(view.leader, 40)}, picture {span(int(view.lag_s * 1000))} OLD", "bad")
-    return Cell(f"leader: {clean(view.leader, 40)}", "")
+    leader = clean(view.leader.partition(" pid ")[0], 40)
+    if not is_current(view):
+        return Cell(f"leader: {leader}, picture {span(int(view.lag_s * 1000))} OLD", "bad")
+    return Cell(f"leader: {leader}")
+
+
+def lag_cells(view: ClusterView) -> list[Cell]:
+    """How far a follower is behind the newest word of its leader, while that is nothing to worry about."""
+    follows = not view.leading and is_current(view)
+    return [Cell(f"{view.lag_s:.0f}s behind", "dim")] if follows else []
 
 
 def reach_cells(view: ClusterView) -> list[Cell]:

@@ -33,7 +33,7 @@ def fatal_xids(record: HostRecord, facts: HostFacts, now: int) -> list[tuple[str
     What lies before a person's return of the host to service has been seen to.
     """
     uptime_s, probe = (facts.probe or {}).get("uptime_s"), facts.probe or {}
-    slots = {gpu.get("pci"): gpu.get("slot") for gpu in probe.get("gpus", [])}
+    slots = {gpu.get("pci"): gpu.get("slot") for gpu in probe.get("gpus", []) if gpu.get("pci")}
     found: dict[tuple[int, Any], tuple[str, str]] = {}
     for line in facts.kernel:
         xid = line.get("xid")

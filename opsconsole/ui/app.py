@@ -13,18 +13,19 @@ from textual.command import Provider
 from opsconsole.presenting.filtering import Filter, FilterError
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.text import clean
-from opsconsole.presenting.view import OpenPlan
+from opsconsole.presenting.view import ClusterView, OpenPlan
 from opsconsole.ui.actions import ANYWHERE, BY_NAME, Action
 from opsconsole.ui.commands import CommandError, parse_command, words_of
 from opsconsole.ui.desk import Desk
-from opsconsole.ui.frame import PAGES
 from opsconsole.ui.given import given
-from opsconsole.ui.messages import LineEntered, LineLeft, RowOpened, RowsChanged
+from opsconsole.ui.messages import LineEntered, LineLeft, RowsChanged
 from opsconsole.ui.outside import ConsoleOutside
+from opsconsole.ui.pages import PAGES
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import named, subjects
 from opsconsole.ui.views import HOW_TO_QUIT
 from opsconsole.ui.widgets.entry import Entry
+from opsconsole.ui.widgets.table import Table
 from opsconsole.ui.window import parse_window
 
 
@@ -44,7 +45,7 @@ class OpsConsoleApp(ConsoleOutside):
         self._write_at_start = write_at_start
 
     def on_mount(self) -> None:
-        super().on_mount()
+        """Textual calls it before those of the classes below."""
         if self._write_at_start:
             self._open_window(self._write_at_start)
 
@@ -94,7 +95,7 @@ class OpsConsoleApp(ConsoleOutside):
         targets = [view.cluster]
         known = given(action, words_of(words))
         if action.about:
-            targets = named(known.targets, action.about, view) or subjects(self.table, action.about, view)
+            targets = named(known.targets, action.about, view) or self._chosen(action.about, view)
         if not targets:
             self.say(f"{action.name}: select a {action.about} first, or name it: :{action.name} {action.usage}")
             return
@@ -104,13 +105,26 @@ class OpsConsoleApp(ConsoleOutside):
         self.push_screen(PlanScreen(action, targets, view, known), lambda _: self.source.tell_plan(None))
         self.call_after_refresh(self._fit, self.size.width, self.size.height)
 
+    def _chosen(self, about: str, view: ClusterView) -> list[str]:
+        """The rows that are marked or selected. Where they are of another kind: whose detail it is, or the row that all
+        of the page is about.
+        """
+        if found := subjects(self.table, about, view):
+            return found
+        if self.page == about:
+            return [self.place.subject]
+        leading = PAGES[self.page].follows
+        return subjects(self.query_one(f"#{leading}", Table), about, view) if leading else []
+
     def commit(self, plan: Plan, reason: str, ticket: str) -> None:
         """Only a dialog calls this. The plan is carried out; its result is followed on the status line."""
         view = self.picture
 
         async def ask() -> None:
             assert view is not None
-            await self.asking.ask(view, plan, reason, ticket)
+            result = await self.asking.ask(view, plan, reason, ticket)
+            words = "".join(cell.text for cell in result.cells())
+            self.logbook.note("request", words, "bad" if result.problem else "")
             self.redraw()
 
         self.note = ""
@@ -215,17 +229,8 @@ class OpsConsoleApp(ConsoleOutside):
         if self._entry_for is not None and self._entry_for.is_mounted:
             self.screen_stack[0].set_focus(self._entry_for)
 
-    def on_row_opened(self, message: RowOpened) -> None:
-        kind, _, value = message.key.partition(":")
-        if kind == "reason" and self.picture is not None:
-            self.go("queue")
-            self.show_pane("t-queue")
-            self._filter(f"reason={value}")
-        else:
-            self._do_explain("")
-
     def on_rows_changed(self, message: RowsChanged) -> None:
         """Marks and filters stand in the titles; what was cut of a row, on the status line."""
         if self.table is not None:
             self.show_title(self.table)
-            self.draw_lines()
+            self.draw() if PAGES[self.page].follows else self.draw_lines()

@@ -13,10 +13,11 @@ from opsconsole.presenting.filtering import Filter, FilterError, parse_filter
 from opsconsole.presenting.rowset import NOTHING
 from opsconsole.presenting.sorting import read_order
 from opsconsole.presenting.text import clean
+from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.base import ConsoleBase
 from opsconsole.ui.desk import Desk
-from opsconsole.ui.frame import PAGES
 from opsconsole.ui.messages import LineTyped, Rearranged
+from opsconsole.ui.pages import PAGES
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.table import Table
@@ -31,18 +32,24 @@ class Arranging(ConsoleBase):
         super().__init__(source, desk)
         self._entry_for: Table | None = None
         self.arrangements = self.desk.arrangements
+        self._restored: set[str] = set()  # tables
 
     def on_mount(self) -> None:
-        """Tables are as they were left. Where that cannot be read it is said, and nothing is lost of it."""
-        super().on_mount()
+        """What cannot be read is said, and stays as it is. Textual calls it before that of the class below."""
         try:
             self.arrangements.load()
         except (ValueError, OSError) as error:
-            self.alerts.failed("views", error)
-        for table in self.query(Table):
-            left = self.arrangements.kept.tables.get(table.id or "")
-            if left is not None:
+            self.alerts.say("views", str(error))
+
+    def _draw_page(self, view: ClusterView) -> None:
+        """A table that is drawn first is as it was left."""
+        for name in PAGES[self.page].panes:
+            left = self.arrangements.kept.tables.get(name)
+            table = next(iter(self.query(f"#{name}").results(Table)), None)
+            if left is not None and table is not None and name not in self._restored:
                 table.show_as(Filter(), left.order, left.columns)
+            self._restored.add(name)
+        super()._draw_page(view)
 
     # -- filter ----------------------------------------------------------------------------------------------------
 
@@ -65,14 +72,16 @@ class Arranging(ConsoleBase):
         self.query_one(Entry).ask("/" if kind == "/" else ":", text)
 
     def on_line_typed(self, message: LineTyped) -> None:
-        """The filter works as it is typed; what is wrong with it is said beside it, else what could be typed next."""
+        """The filter works as it is typed, as far as it is right. What is wrong is said beside it, else what could be
+        typed next."""
         if message.kind == ":" or self._entry_for is None:
             return
-        entry, view = self.query_one(Entry), self._entry_for.rowset.view
+        entry, columns = self.query_one(Entry), self._entry_for.rowset.view.columns
         try:
-            self._entry_for.apply(parse_filter(message.text, view.columns))
+            self._entry_for.apply(parse_filter(message.text, columns))
             entry.suggest()
         except FilterError as error:
+            self._entry_for.apply(parse_filter(message.text[: error.start], columns))
             unfinished = error.end == len(message.text)
             if not (unfinished and entry.suggest()):
                 entry.hint(str(error), (error.start, error.end))
@@ -127,6 +136,7 @@ class Arranging(ConsoleBase):
         except (ValueError, OSError) as error:
             self.say(clean(str(error)))
             return False
+        self.alerts.over("views")
         return True
 
     # -- views -----------------------------------------------------------------------------------------------------

@@ -60,6 +60,6 @@ def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
         return sorted(view.state.hosts)
     if action.about == "workload":
         return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
-    if name == "explain":
+    if name in ("explain", "go"):
         return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
     return [*THEMES] if name == "theme" else ()

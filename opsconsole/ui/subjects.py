@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from opsconsole.presenting.gpus import run_at
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.needs import Need, needs
 from opsconsole.presenting.sentences import subject_of
 from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.places import Place, detail_of
 from opsconsole.ui.widgets.table import Table
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
+
+STEP = "step:"  # rows of the steps of a drain
+NAMELESS = ("log", "line", "kernel", "verdict", "warning", "counter", "gpu")  # rows of nothing that has a name
 
 if TYPE_CHECKING:
     from opsconsole.ui.screens.text import Text
@@ -48,6 +53,8 @@ def _of_row(key: str, about: str, view: ClusterView) -> Sequence[str]:
 def explained_name(view: ClusterView, key: str) -> str:
     """The thing that a row is about: rows of needs, drains, budgets and the timeline have keys of their own."""
     state = view.state
+    if key.startswith(STEP):
+        key = key.removeprefix(STEP).rpartition(":")[0]
     if (drain := state.drains.get(DrainId(key))) is not None:
         return drain.host
     if (need := _need(view, key)) is not None:
@@ -58,6 +65,17 @@ def explained_name(view: ClusterView, key: str) -> str:
         happened = next((h for h in reversed(view.happenings) if h.seq == int(key)), None)
         return subject_of(happened.event) if happened is not None else key
     return key
+
+
+def opened(view: ClusterView, key: str, here: Place) -> Place | None:
+    """The detail that a row leads to. `here`: the page that it stands on. None: it has none."""
+    kind, _, slot = key.partition(":")
+    record = view.state.hosts.get(HostName(here.subject))
+    if kind == "gpu" and record is not None:
+        run = run_at(view.state, record, int(slot))
+        return None if run is None else detail_of(view, run)
+    name = explained_name(view, key)
+    return detail_of(view, name) or detail_of(view, workload_of(view, name)) if name else None
 
 
 def _need(view: ClusterView, key: str, alerts: Mapping[str, str] | None = None) -> Need | None:

@@ -5,13 +5,19 @@ Dialogs are imported when they are opened first: the first frame does not wait f
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from opsconsole.presenting.filtering import Filter
+from opsconsole.presenting.rows import keys_of
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.arranging import Arranging
-from opsconsole.ui.frame import PAGES
+from opsconsole.ui.messages import RowOpened
+from opsconsole.ui.pages import PAGES
+from opsconsole.ui.places import DETAILS
+from opsconsole.ui.subjects import NAMELESS, opened
 from opsconsole.ui.themes import THEMES
+from opsconsole.ui.widgets.table import Table
 
 if TYPE_CHECKING:
     from opsconsole.ui.screens.text import Text
@@ -26,7 +32,7 @@ class ConsoleViews(Arranging):
 
     def _do_previous(self, words: str) -> None:
         if self.past:
-            self.go(self.past.pop(), remember=False)
+            self.go(*self.past.pop(), remember=False)
 
     def _do_back(self, words: str) -> None:
         """The nearest thing first: what was said, what was done, the filter, the marks, zoom, the page."""
@@ -52,12 +58,59 @@ class ConsoleViews(Arranging):
             self.say(HOW_TO_QUIT)
 
     def _do_neighbour_before(self, words: str) -> None:
-        if self.table is not None:
-            self.table.action_move(-1)
+        self._neighbour(-1)
 
     def _do_neighbour_after(self, words: str) -> None:
-        if self.table is not None:
-            self.table.action_move(1)
+        self._neighbour(1)
+
+    def _neighbour(self, by: int) -> None:
+        """The next row; in a detail, the detail of the next row where this one was opened."""
+        view = self.picture
+        if self.place.page not in DETAILS or not self.past or view is None:
+            if self.table is not None:
+                self.table.action_move(by)
+            return
+        above = self.past[-1]
+        pane = self._panes[above.page]
+        build = PAGES[above.page].panes[pane]
+        if build is None:
+            return
+        table = self.query_one(f"#{pane}", Table)
+        table.show(build(self, view, above.subject))
+        keys = keys_of(table.rowset.rows)
+        after = keys[table.rowset.at + 1 :] if by > 0 else keys[: table.rowset.at][::-1]
+        for key in after:
+            place = opened(view, key, above)
+            if place is not None and place not in (above, self.place):
+                table.move_to_key(key)
+                self.go(*place, remember=False)
+                return
+        self.say("this is the last one" if by > 0 else "this is the first one")
+
+    def on_row_opened(self, message: RowOpened) -> None:
+        self._open(message.key)
+
+    def _do_go(self, words: str) -> None:
+        if words:
+            self._open(words)
+        else:
+            self._ask(":", "go ")
+
+    def _open(self, key: str) -> None:
+        """A detail; of a reason, who waits for it; else why it stands as it does."""
+        kind, _, value = key.partition(":")
+        if self.picture is None:
+            return
+        if kind == "reason":
+            self.go("queue")
+            self.show_pane("t-queue")
+            self._filter(f"reason={value}")
+            return
+        place = opened(self.picture, key, self.place)
+        if place is not None and place != self.place:
+            self.go(*place)
+        elif kind not in NAMELESS or self.place.subject:
+            self._do_explain("" if kind in NAMELESS or place == self.place else key)
 
     def _do_pane(self, words: str) -> None:
         self._next_pane(1)
@@ -83,7 +136,7 @@ class ConsoleViews(Arranging):
         self.draw()
 
     def _do_pause(self, words: str) -> None:
-        self.paused = not self.paused
+        self.paused_at = None if self.paused else time.monotonic()
         self.redraw()
 
     def _do_theme(self, words: str) -> None:
@@ -96,8 +149,7 @@ class ConsoleViews(Arranging):
 
     def _do_explain(self, words: str) -> None:
         """What is named, or under the cursor. It stays live, and `[ ]` go on to the neighbours."""
-        row = self.table.cursor_row if self.table is not None else None
-        key = words or (row.key if row is not None else "")
+        key = words or self._pointed()
         if self.picture is None or not key:
             self.say("explain: select something first, or name it")
             return
@@ -111,6 +163,13 @@ class ConsoleViews(Arranging):
         neighbour = None if words else self._explain_neighbour
         self.push_screen(TextScreen(live(self.picture), live, neighbour))
         self.call_after_refresh(self._fit, self.size.width, self.size.height)
+
+    def _pointed(self) -> str:
+        """The row under the cursor; on a detail, where the row is of nothing that has a name, whose it is."""
+        key = (self.table.rowset.cursor if self.table is not None else None) or ""
+        if self.place.subject and (self.picture is None or opened(self.picture, key, self.place) is None):
+            return self.place.subject
+        return "" if key.partition(":")[0] in NAMELESS else key
 
     def _explain_neighbour(self, by: int) -> None:
         if self.table is not None:

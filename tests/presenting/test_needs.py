@@ -60,7 +60,7 @@ def test_without_a_leader_that_is_the_first(source: FakeSource) -> None:
     first, second = needs(source.view())[:2]
     assert first.why.startswith("NO LEADER: nothing starts") and "opsconsole serve" in first.todo
     assert second.key == "alarm:store"
-    assert "Availability was " in "".join(cell.text for cell in figures(source.view())), "nobody keeps it true"
+    assert "Availability was " in "".join(cell.text for cell in figures(source.view(), 120)), "nobody keeps it true"
     assert explained(source.view(), "leader:").parts[1] == f"What to do: {first.todo}."
 
 

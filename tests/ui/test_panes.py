@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opsconsole.ui.app import OpsConsoleApp
-from opsconsole.ui.frame import PAGES
+from opsconsole.ui.pages import PAGES
 from tests.ui.driving import command, console, seen, settled, status
 from tests.ui.worlds import busy_world
 
@@ -37,7 +37,7 @@ async def test_a_wide_page_shows_all_and_zooms_one() -> None:
         assert shown(app) == ["t-queue", "t-runs"]
         await pilot.press("tab", "z")
         await pilot.pause()
-        assert shown(app) == ["t-runs"] and "[Running (6)]" in seen(app)
+        assert shown(app) == ["t-runs"] and "[Running, 1 unverified (6)]" in seen(app)
         await pilot.press("escape")
         await pilot.pause()
         assert shown(app) == ["t-queue", "t-runs"]

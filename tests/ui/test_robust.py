@@ -48,7 +48,7 @@ async def test_a_worker_that_raises_is_shown_counted_and_begun_again() -> None:
         assert app.is_running
 
 
-@pytest.mark.parametrize("where", ["header_cells", "show_overview"])
+@pytest.mark.parametrize("where", ["header_cells", "show_map"])
 async def test_drawing_that_raises_does_not_end_the_app(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """G5-10."""
     async with console(busy_world(), (120, 40)) as (app, pilot):
@@ -56,7 +56,7 @@ async def test_drawing_that_raises_does_not_end_the_app(where: str, monkeypatch:
         def broken(*_: object) -> None:
             raise ValueError("a bug")
 
-        monkeypatch.setattr(f"opsconsole.ui.base.{where}", broken)
+        monkeypatch.setattr(f"opsconsole.ui.drawing.{where}", broken)
         app.redraw()
         await pilot.pause()
         monkeypatch.undo()

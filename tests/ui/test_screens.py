@@ -113,7 +113,7 @@ async def test_filters_show_their_errors_as_they_are_typed() -> None:
 
 async def test_no_key_leads_to_a_page_that_is_not_there() -> None:
     async with console(busy_world(), (80, 24)) as (app, pilot):
-        await pilot.press("6", "8", "W")
+        await pilot.press("6", "9", "W")
         assert app.page == "overview" and "write window open" in status(app)
         await pilot.press("question_mark")
         assert "not in this version" not in seen(app)

@@ -48,6 +48,7 @@ class FakeSource:
     ages: dict[str, float] = field(default_factory=dict)
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
     outputs: dict[str, list[OutputPiece]] = field(default_factory=dict)
+    output_fails: Exception | None = None
     kernels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     pending: PendingInventory | None = None
     version: int = 1
@@ -129,6 +130,8 @@ class FakeSource:
 
     async def output(self, run: str, host: str) -> AsyncIterator[OutputPiece]:
         """As the test wrote it; without an end mark it goes on, with nothing more."""
+        if self.output_fails is not None:
+            raise self.output_fails
         for piece in self.outputs.get(run, ()):
             yield piece
         await asyncio.Event().wait()

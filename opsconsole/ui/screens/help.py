@@ -25,6 +25,17 @@ PAGES: dict[str, tuple[Part, ...]] = {
         ("PROTECTED FOR", "until the last run there may be stopped by a drain or for others"),
         ("STATE", "serving takes new runs; cordoned, draining and drained do not"),
     ),
+    "host": (
+        ("TREND", "how busy each GPU was since this was opened; · is a reading that was not fresh"),
+        ("PROTECTED", "until a drain, or somebody with a better claim, may stop the run"),
+        ("THEN", "what becomes of it: ? unverified where the host cannot be asked"),
+        ("Evidence", "verdicts and counters of the newest reading, the kernel's log, and what happened to it"),
+    ),
+    "workload": (
+        ("CONTRACT", "how much of its min runtime the run has had; then it is interruptible"),
+        ("LOST", "work that a stop threw away, since the last checkpoint"),
+        ("Output", "of the newest run, as it is written; on its last line it follows, further up it stays"),
+    ),
     "queue": (
         ("POS", "the order in which the waiting are taken: by what their budgets are owed"),
         ("MOVE", "▲ so many places nearer than ten minutes ago, ▼ further away"),
@@ -43,6 +54,7 @@ PAGES: dict[str, tuple[Part, ...]] = {
         ("EMPTY BY", "at the latest: the last protection that ends there, and the graces"),
         ("BLOCKED", "the host cannot be asked, so nobody can say that it is empty"),
     ),
+    "log": (("ABOUT", "link, leader, worker, alarm, request or what was said: of this console, while it is open"),),
     "timeline": (("SOURCE", "hardware, run, scheduler or person: who made it happen"),),
 }
 FILTERS: tuple[Part, ...] = (

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sorting import stepped
 from opsconsole.presenting.text import clean
+from opsconsole.ui.actions import BY_NAME, table_bindings
 from opsconsole.ui.messages import Rearranged, RowOpened, RowsChanged
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.painting import entitle, sort_sign
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
     from opsconsole.ui.arranging import Arranging
 
 COLUMNS = (Column("", 3), Column("COLUMN", 16, grow=True), Column("KEY", 16))
+
+
+class Choices(Table, inherit_bindings=False):
+    """One moves in it; all other keys are the dialog's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        binding
+        for binding in table_bindings()
+        if isinstance(binding, Binding) and binding.id and BY_NAME[binding.id].group == "move"
+    ]
 
 
 class PickScreen(LiveScreen[None]):
@@ -38,7 +49,8 @@ class PickScreen(LiveScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave"),
-        Binding("space", "step", priority=True),
+        Binding("enter", "take"),
+        Binding("space", "step"),
         Binding("backspace,delete", "reset"),
     ]
     TITLE = ""
@@ -46,7 +58,7 @@ class PickScreen(LiveScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Table(id="pick-table")
+            yield Choices(id="pick-table")
             yield Static(self.how, id="pick-how", markup=False)
 
     def on_mount(self) -> None:
@@ -82,6 +94,10 @@ class PickScreen(LiveScreen[None]):
         if self.picked:
             self.step(self.picked)
             self.refill()
+
+    def action_take(self) -> None:
+        if self.picked:
+            self.take(self.picked)
 
     def action_reset(self) -> None:
         self.reset()

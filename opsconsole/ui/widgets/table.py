@@ -265,6 +265,11 @@ class Table(ScrollView, can_focus=True):
     def _moved(self) -> None:
         self.post_message(RowsChanged(self.rowset.summary()))
 
+    def forget(self) -> None:
+        """Where the cursor was, what was marked and filtered: the rows will be of another thing."""
+        self.rowset.cursor, self.rowset.anchor, self.rowset.filter = None, None, Filter()
+        self.rowset.marks.clear()
+
     def move_to(self, at: int) -> None:
         self.rowset.move_to(at)
         self._reveal()
