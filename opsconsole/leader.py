@@ -16,6 +16,7 @@ from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnava
 from opsconsole.following import Follower
 from opsconsole.hostlinks import HostLinks
 from opsconsole.journalled import JournalledEngine
+from opsconsole.memory import set_apart, set_apart_forever
 from opsconsole.ports import AskedFor, PoolFactory
 from opsconsole.site import INVENTORY, INVENTORY_DIGEST, Site
 from scheduler_core.commands import FenceHost
@@ -72,6 +73,7 @@ class Leader:
         self._work(self._renew(), "renew the lease")
         self.links.start()
         await self.links.reconcile(reconcile_s)
+        set_apart()
         if confirm is not None and not await confirm(self.preview()):
             raise OpsConsoleError("not confirmed; nothing was done")
         self.acted = True
@@ -79,6 +81,7 @@ class Leader:
         await self._turn()
         self._work(self._keep_readings(), "keep readings")
         self._work(self.links.look_forever(), "look again")
+        self._work(set_apart_forever(), "set apart what stays")
         self.links.begin()
         while not self.lost:
             await self._wait()

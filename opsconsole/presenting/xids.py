@@ -32,6 +32,8 @@ def fatal_xids(record: HostRecord, facts: HostFacts, now: int) -> list[tuple[str
 
     What lies before a person's return of the host to service has been seen to.
     """
+    if not facts.kernel:
+        return []
     uptime_s, probe = (facts.probe or {}).get("uptime_s"), facts.probe or {}
     slots = {gpu.get("pci"): gpu.get("slot") for gpu in probe.get("gpus", []) if gpu.get("pci")}
     found: dict[tuple[int, Any], tuple[str, str]] = {}
