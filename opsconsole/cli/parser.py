@@ -149,7 +149,7 @@ def _asking(commands: Any) -> None:
         )
         if name == "runs":
             parser.add_argument("--all", action="store_true", help="finished ones too")
-    explain = _command(commands, "explain", "asking:explain", "why a workload waits, a run stops or stopped, a budget or a host stands as it does")
+    explain = _command(commands, "explain", "asking:explain", "why it waits, stops or stands as it does")
     explain.add_argument("id", metavar="ID", help="workload, run, budget path or host")
     _json(explain)
     logs = _command(commands, "logs", "logs:run", "the output of a run")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opsconsole.cli.history import told_since
 from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.presence import Presence
 from opsconsole.cli.reloading import Watch
@@ -18,8 +19,8 @@ from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.folders import user_state
 from opsconsole.config.inventory import current_user
 from opsconsole.errors import OpsConsoleError, StoreError
-from opsconsole.ports import Pool
-from opsconsole.presenting.view import ClusterView, OpenPlan
+from opsconsole.ports import ClusterStore, Pool
+from opsconsole.presenting.view import ClusterView, Happening, OpenPlan
 from opsconsole.runtime import Runtime
 from opsconsole.ui.source import Confirm, Outcome, OutputPiece
 from scheduler_core.observations import Observation
@@ -169,6 +170,9 @@ class LiveSource:
         route = await asyncio.to_thread(resolve, address, config_files=files, extra_known_hosts=ssh.known_hosts)
         return login(route, None if ssh.config is None else one_config(ssh.config, user_state() / "ssh_config"))
 
+    async def history(self, since_ms: int) -> tuple[list[Happening], int]:
+        return await asyncio.to_thread(_history, self.runtime.store, since_ms)
+
     def poll_now(self) -> None:
         if self.runtime.leader is not None:
             self.runtime.leader.links.reconnect()
@@ -183,6 +187,15 @@ class LiveSource:
             self.left = f"leading goes on in process {pid}; its words go to {log}"
         else:
             self.left = "nobody leads now; runs go on by themselves"
+
+
+def _history(store: ClusterStore, since_ms: int) -> tuple[list[Happening], int]:
+    """On a connection of its own: it may take long."""
+    reading = store.another()
+    try:
+        return told_since(reading, since_ms)
+    finally:
+        reading.close()
 
 
 def detach_serve(place: Place) -> tuple[int, Path]:

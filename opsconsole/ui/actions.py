@@ -109,6 +109,7 @@ ACTIONS: tuple[Action, ...] = (
         "notify", ("n",), "tell me when the selected run, drain or host is done; again: do not", "look", "", "[NAME…]"
     ),
     Action("watches", (), "what you will be told of, and what has ended", "look"),
+    Action("handover", (), "what happened, what is open and whose it is; y copies it", "look", "", "[12h]"),
     Action("previous", ("minus",), "the screen before this one", "screens"),
     Action("back", ("escape",), "back: clear the filter, then the marks, then to the screen before", "screens"),
     Action("neighbour_before", ("left_square_bracket",), "the row before, or its details", "look"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from opsconsole.presenting.rows import Row
 from opsconsole.presenting.text import clean, few
 from opsconsole.presenting.watching import Watched, end_of, watched, watches_table
+from opsconsole.spans import parse_span_ms
 from opsconsole.ui.commands import words_of
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.source import ConsoleSource
@@ -17,6 +18,7 @@ from opsconsole.ui.views import ConsoleViews
 
 WATCH_S = 1.0
 ENDED_KEPT = 50
+HANDOVER = "12h"
 COPIES = ("name", "row", "screen")
 
 
@@ -64,12 +66,16 @@ class ConsoleOutside(ConsoleViews):
         if what not in COPIES or not text:
             self.say(f"copy: select something first; {', '.join(COPIES)} can be copied")
             return
+        self.say(self._copied(text))
+
+    def _copied(self, text: str) -> str:
+        """Where to, in words."""
         self.copy_to_clipboard(text)
         said = clean(text, 60) if "\n" not in text else f"{len(text.splitlines())} lines"
         try:
-            self.say(f"copied to the clipboard where the terminal takes it, and to {self.desk.save_copy(text)}: {said}")
+            return f"copied to the clipboard where the terminal takes it, and to {self.desk.save_copy(text)}: {said}"
         except OSError as error:
-            self.say(f"copied to the clipboard where the terminal takes it, to no file ({error}): {said}")
+            return f"copied to the clipboard where the terminal takes it, to no file ({error}): {said}"
 
     def _to_copy(self, what: str) -> str:
         """Of the marked rows, else of the selected one: names, or what their cells say. Or all that is shown."""
@@ -83,6 +89,26 @@ class ConsoleOutside(ConsoleViews):
         if what == "row":
             return "\n".join(_line(shown.rows[shown.place[key]]) for key in keys if key in shown.place)
         return "\n".join(dict.fromkeys(explained_name(self.picture, key) for key in keys))
+
+    # -- handing over ----------------------------------------------------------------------------------------------
+
+    def _do_handover(self, words: str) -> None:
+        """Of the last 12 hours, or of the span that is named."""
+        try:
+            span_ms = parse_span_ms(words or HANDOVER)
+        except ValueError as error:
+            self.say(f"handover: {error}")
+            return
+        self.supervisor.once("handover", lambda: self._handover(span_ms))
+
+    async def _handover(self, span_ms: int) -> None:
+        from opsconsole.presenting.handover import handover
+        from opsconsole.ui.screens.handover import HandoverScreen
+
+        view = self.source.view()
+        happenings, since_ms = await self.source.history(view.wall_ms - span_ms)
+        await self.push_screen(HandoverScreen(handover(view, happenings, since_ms).markdown(), self._copied))
+        self.call_after_refresh(self._fit, self.size.width, self.size.height)
 
     # -- being told ------------------------------------------------------------------------------------------------
 

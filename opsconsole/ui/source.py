@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from opsconsole.presenting.view import ClusterView, OpenPlan
+from opsconsole.presenting.view import ClusterView, Happening, OpenPlan
 from scheduler_core.observations import Observation
 
 Confirm = Callable[[Sequence[str]], Awaitable[bool]]
@@ -69,6 +69,12 @@ class ConsoleSource(Protocol):
 
     async def login(self, host: str) -> Sequence[str]:
         """The command that logs a person in there, by the way that the leader goes.
+
+        Raises what a person has to mend.
+        """
+
+    async def history(self, since_ms: int) -> tuple[list[Happening], int]:
+        """What people would want to know of the past, oldest first, and since when (wall time) that is all there was.
 
         Raises what a person has to mend.
         """

@@ -139,6 +139,9 @@ class FakeSource:
     def tell_plan(self, plan: OpenPlan | None) -> None:
         self.told_plan = plan
 
+    async def history(self, since_ms: int) -> tuple[list[Happening], int]:
+        return [h for h in self.happenings if h.wall_ms >= since_ms], since_ms
+
     def poll_now(self) -> None:
         self.polled += 1
 

@@ -23,6 +23,7 @@ from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
 
 TERM = 26  # cells of a term
+MOST = 1000  # of a line: what to do stands at the end of it
 Live = Callable[[ClusterView], "Text"]
 
 
@@ -37,7 +38,7 @@ class Text:
 
     def __init__(self, title: str, parts: Sequence[Part], table: TableView | None = None) -> None:
         self.title, self.table = clean(title, 120), table
-        self.parts: list[Part] = [clean(p) if isinstance(p, str) else (clean(p[0]), clean(p[1])) for p in parts]
+        self.parts: list[Part] = [clean(p, MOST) if isinstance(p, str) else (clean(p[0]), clean(p[1])) for p in parts]
 
     def drawn(self) -> Group:
         """As text, never as markup."""
