@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from opsconsole.clock import BootClock, wall_now_ms
 from opsconsole.errors import StoreError
 from opsconsole.ports import ClusterStore, JournalEvent, Leadership
-from opsconsole.readings import HostReading
+from opsconsole.readings import KERNEL, HostReading
 from opsconsole.site import Site
 from scheduler_core.state import ClusterState
 
@@ -102,7 +102,17 @@ class Follower:
     def read_readings(self) -> None:
         """The newest readings, as the leader left them in the store; their age counts from when they were read."""
         known = {host: reading.wall_ms for host, reading in self.readings.items()}
+        known |= {host + KERNEL: reading.kernel_at for host, reading in self.readings.items()}
         for host, (wall_ms, body) in self.store.readings(known).items():
+            if host.endswith(KERNEL):
+                self.readings[host.removesuffix(KERNEL)].take_kernel(wall_ms, body)
+                continue
             reading = self.readings[host]
             reading.body, reading.wall_ms = body, wall_ms
             reading.probe_at = time.monotonic() - max(0.0, time.time() - wall_ms / 1000)
+
+    def read_kernels(self) -> None:
+        """What kernels told the leader before: agents do not repeat it."""
+        for key, (wall_ms, body) in self.store.readings({}).items():
+            if key.endswith(KERNEL):
+                self.readings[key.removesuffix(KERNEL)].take_kernel(wall_ms, body)

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from opsconsole.admitting import record_of, refusal
-from opsconsole.clock import BootClock, boot_now_ms
+from opsconsole.clock import BootClock, boot_now_ms, wall_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
 from opsconsole.following import Follower
 from opsconsole.hostlinks import HostLinks
 from opsconsole.journalled import JournalledEngine
 from opsconsole.memory import set_apart, set_apart_forever
 from opsconsole.ports import AskedFor, PoolFactory
+from opsconsole.readings import KERNEL
 from opsconsole.site import INVENTORY, INVENTORY_DIGEST, Site
 from scheduler_core.commands import FenceHost
 from scheduler_core.decisions import Decision
@@ -71,6 +72,8 @@ class Leader:
     async def act(self, confirm: Confirm | None, reconcile_s: float) -> None:
         """Until cancelled. Raises LostLease when beaten, OpsConsoleError when `confirm` says no."""
         self._work(self._renew(), "renew the lease")
+        with contextlib.suppress(StoreError):
+            self.picture.read_kernels()
         self.links.start()
         await self.links.reconcile(reconcile_s)
         set_apart()
@@ -234,14 +237,19 @@ class Leader:
     async def _keep_readings(self) -> None:
         """The newest readings for followers; nothing depends on them."""
         sent: dict[str, int] = {}
+        told: dict[str, bytes] = {}
         while True:
             fresh = {
                 host: (r.wall_ms, r.body)
                 for host, r in self.picture.readings.items()
                 if r.body and sent.get(host) != r.wall_ms
             }
+            rows = {host: r.kernel_row() for host, r in self.picture.readings.items() if r.kernel or host in told}
+            changed = {host: row for host, row in rows.items() if told.get(host) != row}
+            fresh |= {host + KERNEL: (wall_now_ms(), row) for host, row in changed.items()}
             if fresh:
                 sent |= {host: at for host, (at, _) in fresh.items()}
+                told |= changed
                 with contextlib.suppress(StoreError):
                     await self.journal.write(self.picture.store.put_readings, fresh)
             await asyncio.sleep(READINGS_S)

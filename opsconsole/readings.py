@@ -14,6 +14,7 @@ from scheduler_core.observations import HostSeen, Observation
 
 DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
 KERNEL_LINES = 50
+KERNEL = "/kernel"  # behind the name of a host, which has no slash: where the store keeps its kernel's lines
 LONGEST_TEXT = 500
 
 
@@ -53,6 +54,7 @@ class ProbeSaid(msgspec.Struct):
 
 
 probe_said = msgspec.json.Decoder(ProbeSaid).decode
+_whole = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass
@@ -67,6 +69,8 @@ class HostReading:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
     told: dict[tuple[str, str], None] = field(default_factory=dict)  # facts of runs, while the link lasts
     kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
+    kernel_boot: str = ""  # the boot that these lines are of
+    kernel_at: int = 0  # wall time (ms) of their row in the store, as it was read last
     delay: Delay = field(default_factory=Delay)
     seen: HostSeen | None = None  # the last one sent, while it is true
     stale: bool = False
@@ -81,6 +85,23 @@ class HostReading:
         if self._probe is None or self._probe.body is not self.body:
             self._probe = Probe(self.body) if self.body else None
         return self._probe
+
+    def heard_kernel(self, lines: Any, boot_id: str) -> None:
+        """More lines of the kernel's log. Those of an earlier boot are of no interest any more."""
+        if boot_id != self.kernel_boot:
+            self.kernel.clear()
+            self.kernel_boot = boot_id
+        self.kernel.extend(dicts(lines))
+
+    def kernel_row(self) -> bytes:
+        """For the store."""
+        return msgspec.json.encode({"boot_id": self.kernel_boot, "lines": list(self.kernel)})
+
+    def take_kernel(self, wall_ms: int, row: bytes) -> None:
+        said = _whole(row)
+        self.kernel.clear()
+        self.heard_kernel(said.get("lines"), text_of(said.get("boot_id")))
+        self.kernel_at = wall_ms
 
 
 def is_number(said: Any) -> bool:

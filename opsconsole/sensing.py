@@ -109,7 +109,7 @@ class Sensing:
             else:
                 untold += facts
         elif event == "kernel":
-            self.readings[host].kernel.extend(dicts(fields.get("lines")))
+            self.readings[host].heard_kernel(fields.get("lines"), self.readings[host].boot_id)
 
     def probe(self, host: str, body: bytes) -> None:
         """A reading is as old as it waited on its way: one that comes too late is kept, and nothing follows from it.
@@ -121,6 +121,7 @@ class Sensing:
         reading.body, reading.gpus, reading.probe_at, reading.stale = body, said.gpus, now - age_s, self._too_old(age_s)
         reading.wall_ms = time.time_ns() // 1_000_000 - int(age_s * 1000)
         reading.boot_id = self._boot(host, said.boot_id or reading.boot_id)
+        reading.heard_kernel((), reading.boot_id)
         self.emit(self._seen(host))
 
     def tick(self) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+import opsconsole.leader as live
 from opsconsole.cli.wiring import view_of
+from scheduler_core.ids import HostName
 from tests.runtime.rig import Rig, job, record, started, until
 
 
@@ -52,3 +56,34 @@ async def test_a_follower_knows_what_was_told_before_it_came(tmp_path: Path) -> 
         kinds = [happening.kind for happening in view_of(follower).happenings]
         assert seen == sorted(set(seen)) and kinds.count("WorkloadSubmitted") == 2 and "MemberStarted" in kinds
         follower.store.close()
+
+
+XID = {"monotonic_s": 100.0, "text": "Xid: 79", "xid": {"code": 79, "pci": "0000:1b:00"}}
+
+
+async def test_what_a_kernel_told_reaches_followers_and_the_next_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents tell it once in a boot: whoever was not there would show a sick host as well."""
+    monkeypatch.setattr(live, "READINGS_S", 0.05)
+    rig = Rig(tmp_path)
+    async with rig.leading() as leader:
+        assert leader.leader is not None
+        leader.leader.links.sensing.line("h1", {"event": "kernel", "lines": [XID]})
+        follower = rig.runtime()
+        follower.follow()
+
+        def heard() -> bool:
+            follower.read_readings()
+            return bool(view_of(follower).facts("h1").kernel)
+
+        await until(heard, "the follower to hear of it")
+        assert list(view_of(follower).facts("h1").kernel) == [XID] and not view_of(follower).facts("h2").kernel
+        follower.store.close()
+    async with rig.leading() as leader:
+        assert list(leader.readings["h1"].kernel) == [XID]
+        rig.hosts["h1"].reboot()
+        rig.pool.down.add("h1")
+        await until(lambda: leader.state.hosts[HostName("h1")].reach.value == "unreachable", "silence")
+        rig.pool.down.clear()
+        await until(lambda: not leader.readings["h1"].kernel, "the new boot to end what the old one told")
