@@ -64,7 +64,7 @@ async def listen(root: Path, count: int, live: Live) -> list[tuple[str, int, str
 
 
 def write_inventory(root: Path, hosts: list[tuple[str, int, str]]) -> None:
-    """What somebody would write for these hosts, and nothing else: every setting is the default."""
+    """What somebody would write for these hosts, and no setting but that nobody leads after a console that leaves."""
     known = "".join(f"[{address}]:{port} {key}\n" for address, port, key in hosts)
     (root / "known_hosts").write_text(known)
     rows = "\n".join(
@@ -73,7 +73,7 @@ def write_inventory(root: Path, hosts: list[tuple[str, int, str]]) -> None:
     )
     ssh = f"{{user: bench, identity: {root}/user_key, known_hosts: {root}/known_hosts}}"
     budgets = "\n".join(f"  - {{name: team{number:02}, weight: {number % 5 + 1}}}" for number in range(BUDGETS))
-    text = f"hosts:\n{rows}\nssh: {ssh}\nstate_dir: {root}/state\nbudgets:\n{budgets}\n"
+    text = f"hosts:\n{rows}\nssh: {ssh}\nstate_dir: {root}/state\non_quit: stop\nbudgets:\n{budgets}\n"
     (root / "inventory.yaml").write_text(text)
 
 
