@@ -8,11 +8,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
 
 from opsconsole.cli.asking import look
+from opsconsole.cli.presence import open_elsewhere, telling
 from opsconsole.cli.prompting import INTERRUPTED, confirm
 from opsconsole.cli.tables import output, print_table
 from opsconsole.cli.wiring import view_of
@@ -22,7 +24,8 @@ from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.following import followed, progress
 from opsconsole.presenting.naming import find_workload
 from opsconsole.presenting.plans import Plan
-from opsconsole.presenting.view import ClusterView
+from opsconsole.presenting.presence import looking_words
+from opsconsole.presenting.view import ClusterView, OpenPlan
 from opsconsole.runtime import Runtime
 from scheduler_core.ids import WorkloadId
 from scheduler_core.observations import By, Observation
@@ -80,11 +83,14 @@ def act(
         raise UsageError("\n".join((*plan.refused, *[plan.missing] * bool(plan.missing))), advice="nothing was done")
     if not args.json:
         show_plan(plan)
+        for line in looking_words(replace(view, others=open_elsewhere(runtime.store)), plan.targets):
+            print(line, file=sys.stderr)
     if args.dry_run:
         if args.json:
             show_plan_json(plan)
         return 0
-    confirm(args, plan)
+    with telling(runtime.store, OpenPlan(current_user(), plan.action, plan.targets, view.wall_ms)):
+        confirm(args, plan)
     runtime.follow()
     view = view_of(runtime)
     if make(view, targets).facts != plan.facts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -48,11 +48,28 @@ class Presence:
             await asyncio.sleep(LOOK_S)
 
     def look(self) -> None:
-        found: list[OpenPlan] = []
-        with suppress(StoreError):
-            for text in self.store.presences(self.console):
-                with suppress(msgspec.MsgspecError):  # of another version
-                    found.append(msgspec.json.decode(text, type=OpenPlan))
+        found = open_elsewhere(self.store, self.console)
         if found != list(self.others):
             self.others = found
             self.changed()
+
+
+def open_elsewhere(store: ClusterStore, console: str = "") -> list[OpenPlan]:
+    """Plans that are open in other consoles; none where the store cannot say."""
+    found: list[OpenPlan] = []
+    with suppress(StoreError):
+        for text in store.presences(console):
+            with suppress(msgspec.MsgspecError):  # of another version
+                found.append(msgspec.json.decode(text, type=OpenPlan))
+    return found
+
+
+@contextmanager
+def telling(store: ClusterStore, plan: OpenPlan) -> Iterator[None]:
+    """While somebody is asked, others hear of the plan."""
+    mine = Presence(store, lambda: None)
+    mine.tell(plan)
+    try:
+        yield
+    finally:
+        mine.tell(None)

@@ -12,9 +12,10 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import DrainPlan, DrainRow, drain_plan
+from scheduler_core.fleet import HostState
 from scheduler_core.gangs import keeps_its_place, may_keep
 from scheduler_core.hosttable import HostEvent
-from scheduler_core.ids import DrainId, WorkloadId
+from scheduler_core.ids import DrainId, HostName, WorkloadId
 from scheduler_core.observations import DrainRequested
 
 Mode = Literal["contract", "finish", "now"]
@@ -54,7 +55,8 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
         + lost_line([*lost.values()])
         + serving_then(view, leaving=names)
         + _empty_lines(view, drain)
-        + _gang_lines(view, drain),
+        + _gang_lines(view, drain)
+        + _drained_already(view, names),
         command_line("drain", names, *_mode_words(mode, finish_ms)),
         tuple((r.host, r.run, r.breaks_guarantee, r.blocked) for r in drain.rows)
         + tuple((n, state.hosts[n].state) for n in known),
@@ -92,6 +94,13 @@ def _gang_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
             kept = f"; its GPUs there are {'' if held else 'not '}held for it" if may_keep(view.state, run) else ""
             lines[row.run] = f"{_run_label(view, row)} stops on {few(others)} too{kept}"
     return tuple(lines.values())
+
+
+def _drained_already(view: ClusterView, hosts: Sequence[HostName]) -> tuple[str, ...]:
+    """Whose drain it is that this one changes."""
+    records = [(name, view.state.hosts[name]) for name in hosts if view.state.hosts[name].state is HostState.DRAINING]
+    drains = [(name, view.state.drains[r.drain]) for name, r in records if r.drain is not None]
+    return refusals((name, clean(f"is drained already ({d.mode}) by {d.by}; that changes", 120)) for name, d in drains)
 
 
 def _run_label(view: ClusterView, row: DrainRow) -> str:

@@ -124,16 +124,17 @@ def plan_move(view: ClusterView, workloads: Sequence[str], to: str = "") -> Plan
 
     found, why = _changeable(view, workloads, moves)
     paths = {w: state.budgets.paths[state.workloads[w].workload.budget] for w in found}
-    rows = [_row(view, w, f"{state.workloads[w].phase.value} in {paths[w]}", _moved(view, w, to)) for w in found]
+    then = "" if budget is None else to
+    rows = [_row(view, w, f"{state.workloads[w].phase.value} in {paths[w]}", _moved(view, w, then)) for w in found]
     plan = _workload_plan(view, "move", workloads, rows, lambda w, by: WorkloadMoved(w, by, budget), why, ("--to", to))
     if budget is None:
         return replace(plan, missing=missing, command="")
-    then = {w: _record(view, w, budget=budget) for w in found}
+    after = {w: _record(view, w, budget=budget) for w in found}
     back = {*paths.values()}
     return replace(
         plan,
         facts=(*plan.facts, *((w, "budget", paths[w]) for w in found)),
-        effect=queue_lines(view, with_workloads(state, then), found),
+        effect=queue_lines(view, with_workloads(state, after), found),
         undo=undone_by("move", found, "--to", back.pop()) if len(back) == 1 else "",
     )
 

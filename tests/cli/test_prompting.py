@@ -31,3 +31,14 @@ def test_an_action_that_is_not_confirmed_does_nothing(cluster: Told, typed: str,
 def test_without_a_terminal_only_yes_will_do(cluster: Told) -> None:
     said = cluster.run("cordon", "h1", "--reason", "x", status=2)
     assert "not confirmed; nothing was done\n  say --yes where nobody can be asked" in said
+
+
+def test_while_somebody_is_asked_others_hear_of_the_plan(cluster: Told) -> None:
+    look = ("cordon", "h1", "--reason", "x", "--dry-run")
+    with on_terminal(cluster, "drain", "h1", "--reason", "x") as terminal:
+        terminal.until("Type yes to drain h1: ")
+        said = cluster.shown(*look)
+        assert "has a plan open since" in said and ": drain h1" in said
+        terminal.type("no\n")
+        assert terminal.ended() == 1
+    assert "has a plan open" not in cluster.shown(*look)

@@ -102,6 +102,11 @@ def test_a_drain_of_all_that_serves_says_so(source: FakeSource) -> None:
     assert "no host is left" not in " ".join(plan_drain(source.view(), ["gpu002", "gpu003"]).effect)
 
 
+def test_whose_drain_it_changes_is_said(source: FakeSource) -> None:
+    effect = plan_drain(source.view(), ["gpu001"], "now").effect
+    assert effect[-1] == "gpu001: is drained already (contract) by kim: fan change, ticket 118; that changes"
+
+
 def test_of_a_lost_host_nobody_can_say_when_it_is_empty(source: FakeSource) -> None:
     plan = plan_drain(source.view(), ["gpu006", "gpu003"])
     assert cell(plan, "gpu006/w6~1", "RELEASED") == "BLOCKED"

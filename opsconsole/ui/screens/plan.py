@@ -213,7 +213,7 @@ class PlanScreen(LiveScreen[None]):
     def _others(self) -> list[str]:
         """Who else has a plan open for one of these."""
         view = self.console.picture
-        return looking_words(view, self.plan.targets) if view is not None else []
+        return looking_words(view, self.targets) if view is not None else []
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
