@@ -58,7 +58,8 @@ def divide(total: Exact, queues: Iterable[Queue], k: Exact = 0) -> Division:
 def divide_over_quota(surplus: Exact, queues: Iterable[Queue], initial: Mapping[str, Exact], k: Exact = 0) -> Division:
     """The surplus on top of `initial` shares, to the highest priority first: by weight, in whole units while they last.
 
-    What the rounding left goes, again by priority, one unit or the last fraction to each that had lost most by it.
+    What rounding leaves is offered to the next priority in the same way. What is left at the end goes, by priority
+    again, in units (the last may be a part of one) to those that lost most by it.
     """
     siblings = by_id(queues)
     buckets = [

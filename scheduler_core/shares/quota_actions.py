@@ -1,7 +1,7 @@
 """The four actions of a quota scheduler on a small cluster (KAI): allocate, consolidate, reclaim, preempt.
 
 Each goes through what waits, in line; for a job, victims are added one by one until it fits and the rules allow it. Who
-still fits afterwards keeps its GPUs or moves, and is no victim.
+still fits afterwards keeps its GPUs or moves, and is no victim; what actions have placed stays where it is.
 """
 
 from __future__ import annotations
@@ -76,8 +76,7 @@ class QuotaActions:
 
     def _consolidate(self, job: Job) -> bool:
         """Others only move."""
-        victims = [name for name in self._cluster.running if self._cluster.jobs[name].preemptible]
-        return job.preemptible and self._solve(job, victims, lambda trial, part: not trial.evicted)
+        return job.preemptible and self._solve(job, self._preemptible(), lambda trial, part: not trial.evicted)
 
     def _reclaim(self, job: Job) -> bool:
         """From other queues, by their shares."""
@@ -94,18 +93,20 @@ class QuotaActions:
             victims = [Victim(jobs[name].queue, jobs[name].total) for name in trial.evicted]
             return may_reclaim(holdings.values(), replace(wanted, request=part.total), victims)
 
-        others = (n for n in self._cluster.running if jobs[n].preemptible and jobs[n].queue != job.queue)
-        return self._solve(job, [name for name in others if open_to_it(name)], allowed)
+        others = [name for name in self._preemptible() if jobs[name].queue != job.queue and open_to_it(name)]
+        return self._solve(job, others, allowed)
 
     def _preempt(self, job: Job) -> bool:
         """From jobs of its own queue with lower priority."""
-        jobs = self._cluster.jobs
-        lower = [
-            name
-            for name in self._cluster.running
-            if jobs[name].preemptible and jobs[name].queue == job.queue and jobs[name].priority < job.priority
-        ]
+        own = [self._cluster.jobs[name] for name in self._preemptible() if self._cluster.jobs[name].queue == job.queue]
+        lower = [other.id for other in own if other.priority < job.priority]
         return self._solve(job, lower, lambda trial, part: True)
+
+    def _preemptible(self) -> list[str]:
+        """What may go or move: preemptible, and running since before the first action."""
+        settled = (Fate.PLACED, Fate.PLACED_AFTER_RELEASE)
+        running = [name for name in self._cluster.running if self._outcomes[name].fate not in settled]
+        return [name for name in running if self._cluster.jobs[name].preemptible]
 
     def _solve(self, job: Job, candidates: list[str], allowed: Callable[[_Trial, Job], bool]) -> bool:
         """Task by task: the victims of the first tasks stay victims for the next. Commits what it finds."""
