@@ -78,7 +78,7 @@ def _row(view: ClusterView, drain: DrainRecord) -> Row:
         Cell(span(left) if left is not None else "–", "accent" if left else "dim"),
         Cell(f"{span(state.now - drain.requested_at)} ago", "dim"),
         Cell(clean(f"{drain.by.actor} (machine)" if drain.automatic else drain.by.actor, 30)),
-        Cell(clean(f"{unknown}; {drain.by.reason}" if unknown else drain.by.reason), "bad" if unknown else ""),
+        Cell(clean(f"{unknown}; {drain.by.why}" if unknown else drain.by.why), "bad" if unknown else ""),
     )
     data = {
         "drain": drain.id,

@@ -65,6 +65,17 @@ class Action:
     def needs_write(self) -> bool:
         return self.plan is not None
 
+    @property
+    def options(self) -> dict[str, str]:
+        """What can stand behind its command, as on the command line, with the field of the dialog that it fills."""
+        if self.plan is None:
+            return {}
+        found = {"--reason": "reason", "--ticket": "ticket"}
+        found |= {"--to": "to"} if self.to else {}
+        found |= {"--for": "until"} if self.lasts else {}
+        found |= {"--mode": "mode", "--deadline": "until"} if "finish" in self.choices else {}
+        return found
+
 
 def _table(name: str, keys: str, call: str, help: str, group: Group = "move") -> Action:
     return Action(name, tuple(keys.split()), help, group, call=call, where="table")

@@ -47,6 +47,13 @@ def words_of(text: str) -> list[str]:
         raise CommandError(f"{error} in {text!r}") from None
 
 
+def _values(action: Action, option: str, view: ClusterView) -> Sequence[str]:
+    if option == "--mode":
+        return action.choices
+    tree = view.state.budgets
+    return [tree.paths[leaf] for leaf in tree.leaves] if (option, action.name) == ("--to", "move") else ()
+
+
 def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
     """What could stand where the cursor is."""
     words = text.split(" ")
@@ -56,8 +63,14 @@ def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
     action = BY_NAME.get(name)
     if action is None or view is None:
         return ()
+    if words[-1].startswith("-"):
+        return [*action.options]
+    if words[-2] in action.options:
+        return _values(action, words[-2], view)
     if action.about == "host":
         return sorted(view.state.hosts)
+    if action.about == "budget":
+        return [*view.state.budgets.by_path]
     if action.about == "workload":
         return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
     if name in ("explain", "go"):

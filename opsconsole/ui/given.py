@@ -24,7 +24,7 @@ class Given:
 def given(action: Action, words: Sequence[str]) -> Given:
     """Raises CommandError for options that the action does not take, and those without their value."""
     found, left = Given(), list(words)
-    known = _options(action)
+    known = action.options
     while left:
         word = left.pop(0)
         if not word.startswith("--"):
@@ -39,18 +39,6 @@ def given(action: Action, words: Sequence[str]) -> Given:
             found.mode = _mode(action, left.pop(0))
         else:
             found.fields[known[word]] = left.pop(0)
-    return found
-
-
-def _options(action: Action) -> dict[str, str]:
-    """Options with the fields that they fill."""
-    found = {"--reason": "reason", "--ticket": "ticket"}
-    if action.to:
-        found["--to"] = "to"
-    if action.lasts:
-        found["--for"] = "until"
-    if "finish" in action.choices:
-        found |= {"--mode": "", "--deadline": "until"}
     return found
 
 

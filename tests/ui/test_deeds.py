@@ -11,7 +11,7 @@ from textual.widgets import Input
 from opsconsole.presenting.view import OpenPlan
 from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.app import OpsConsoleApp
-from opsconsole.ui.commands import CommandError
+from opsconsole.ui.commands import CommandError, complete_command
 from opsconsole.ui.given import given
 from opsconsole.ui.screens.plan import PlanScreen
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
@@ -275,6 +275,20 @@ def test_what_a_plan_prints_can_be_said_in_the_console_too() -> None:
     assert given(by_name["requeue"], ["w1", "--now"]).mode == "now"
     with pytest.raises(CommandError):
         given(by_name["cancel"], ["w1", "--now"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("forget ", ["nlp", "olmo", "olmo/eval", "olmo/pretrain", "vision"]),
+        ("move w7 --to ", ["nlp", "olmo/eval", "olmo/pretrain", "vision"]),
+        ("drain gpu003 --mode ", ["contract", "finish", "now"]),
+        ("cordon gpu003 -", ["--reason", "--ticket", "--for"]),
+        ("cancel w7 --reason ", []),
+    ],
+)
+def test_what_can_stand_behind_an_action_is_offered(typed: str, offered: list[str]) -> None:
+    assert [*complete_command(typed, world().view())] == offered
 
 
 # -- taking it back ----------------------------------------------------------------------------------------------------
