@@ -1,7 +1,7 @@
 """The console's life: what keeps the picture fresh, and the terminal sane.
 
 One frame per poll: a timer asks the source's version and shows a new picture only when there is one; ages tick from a
-slower timer of their own, so that a source that has died shows. Drawing never takes more than a tenth of the time.
+slower timer of their own, so that a source that has died shows. Drawing never takes more than a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opsconsole.ui.terminal import Deadline, on_signals, tty_is_gone
 
 LOOK_S = 0.25  # how often the source's version is asked
 AGE_S = 1.0  # ages tick, whatever the source does
-DRAW_SHARE = 10  # drawing waits so many times as long as it took
+DRAW_SHARE = 20  # drawing waits so many times as long as it took
 
 
 class ConsoleBase(ConsolePages):
