@@ -43,6 +43,10 @@ ASKED = {  # kinds of requests, as the commands are called
 }
 
 
+def _for_a_while(e: o.CordonRequested | o.HoldRequested) -> str:
+    return "" if e.until_at is None else " for a while"
+
+
 def _moved(e: o.WorkloadMoved) -> str:
     """To where, and to which priority, as far as they were asked for."""
     to = [f"moved to {e.budget}"] * (e.budget is not None) + [f"given priority {e.priority}"] * (e.priority is not None)
@@ -67,13 +71,13 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.RequeueRequested: lambda e: (
         f"requeue of {e.workload} asked for by {by_text(e.by)}{', overriding its guarantee' if e.override else ''}"
     ),
-    o.HoldRequested: "{e.workload} held by {by}",
+    o.HoldRequested: lambda e: f"{e.workload} held{_for_a_while(e)} by {e.by}",
     o.WeightChanged: lambda e: f"weight of {e.budget} set to {e.weight / WEIGHT:g} by {e.by}",
     o.UsageForgotten: "usage of {e.budget} forgotten by {by}",
     o.RequestRefused: lambda e: f"{ASKED.get(e.asked, e.asked)} {e.about} refused to {e.by.actor}: {e.why}",
     o.ReleaseRequested: "{e.workload} released by {by}",
     o.WorkloadMoved: lambda e: f"{e.workload} {_moved(e)} by {e.by}",
-    o.CordonRequested: "{e.host} cordoned by {by}",
+    o.CordonRequested: lambda e: f"{e.host} cordoned{_for_a_while(e)} by {e.by}",
     o.DrainRequested: "drain ({e.mode}) of {e.host} asked for by {by}",
     o.UndrainRequested: "{e.host} returned to service by {by}",
     o.HostAdvanced: "{e.host} is {e.to}: {by}",

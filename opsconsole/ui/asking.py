@@ -71,9 +71,16 @@ class Asking:
             part = f"{outcome.accepted} of {len(observations)} taken; " if outcome.accepted else ""
             result.problem = clean(part + "; ".join(outcome.problems))
         if outcome.accepted:
+            self._taken_back(plan)
             result.followed = waiting
             result.text = f"{waiting.title}: requested at {clock(view.wall_ms)}"
         return result
+
+    def _taken_back(self, plan: Plan) -> None:
+        """What this plan undoes cannot be undone again."""
+        for result in self.results:
+            if result.undo and plan.command.startswith(f"opsconsole {result.undo} --reason"):
+                result.undo = ""
 
     def look(self, view: ClusterView) -> None:
         """How far each has come."""

@@ -53,6 +53,7 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
             "train-7",
         ),
         (o.CordonRequested(HOST, o.By("kim")), "gpu022 cordoned by kim", "person", "gpu022"),
+        (o.CordonRequested(HOST, o.By("kim"), 1_000), "gpu022 cordoned for a while by kim", "person", "gpu022"),
         (
             o.HoldRequested(W, o.By("kim", "quota", "OPS-7")),
             "train-7 held by kim: quota [OPS-7]",

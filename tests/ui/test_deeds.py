@@ -336,6 +336,17 @@ async def test_what_nothing_takes_back_offers_no_undo(line: str) -> None:
         assert "nothing that was done from here can be taken back" in status(app)
 
 
+async def test_what_was_taken_back_is_not_taken_back_again() -> None:
+    source = world()
+    async with console(source) as (app, pilot):
+        for line in ("cordon gpu003", "undo"):
+            await command(pilot, line)
+            await fill_plan(app, pilot)
+            await commit(pilot)
+        await command(pilot, "undo")
+        assert "nothing that was done from here can be taken back" in status(app)
+
+
 async def test_an_end_that_will_not_come_any_more_is_said() -> None:
     source = world()
     async with console(source) as (app, pilot):
