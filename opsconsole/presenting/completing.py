@@ -49,8 +49,13 @@ def _values(view: TableView, at: int) -> Iterable[str]:
     column, read = view.columns[at], view.reader(at)
     if column.order:
         return column.order
-    counts = Counter(word for n in range(min(LOOKED_AT, len(view.rows))) for word in _said(read(n)))
+    counts = Counter(word for n in range(min(LOOKED_AT, len(view.rows))) for word in _said(_main(read(n))))
     return [word for word, _ in counts.most_common()]
+
+
+def _main(value: Any) -> Any:
+    """Of a column that shows several."""
+    return next(filter(None, value), "") if isinstance(value, tuple) else value
 
 
 def _said(value: Any) -> Iterable[str]:

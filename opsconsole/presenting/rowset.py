@@ -100,6 +100,11 @@ class RowSet:
         """What an action is about: the marked rows, else the one under the cursor."""
         return tuple(self.marks) or ((self.cursor,) if self.cursor is not None else ())
 
+    def marked_words(self) -> str:
+        """`, the marked ones (1 hidden by the filter)`; empty where none is marked."""
+        hidden = f" ({self.hidden} hidden by the filter)" if self.hidden else ""
+        return f", the marked ones{hidden}" if self.marks else ""
+
     def summary(self) -> str:
         """`12 of 41, 3 marked (1 hidden)`."""
         total, shown = len(self.view.rows), len(self.rows)

@@ -94,15 +94,18 @@ class OpsConsoleApp(ConsoleOutside):
             return
         targets = [view.cluster]
         known = given(action, words_of(words))
+        marked = ""
         if action.about:
             targets = named(known.targets, action.about, view) or self._chosen(action.about, view)
+            if self.table is not None and not known.targets and targets == subjects(self.table, action.about, view):
+                marked = self.table.rowset.marked_words()
         if not targets:
             self.say(f"{action.name}: select a {action.about} first, or name it: :{action.name} {action.usage}")
             return
         from opsconsole.ui.screens.plan import PlanScreen
 
         self.source.tell_plan(OpenPlan(self.source.actor, action.name, tuple(targets), view.wall_ms))
-        self.push_screen(PlanScreen(action, targets, view, known), lambda _: self.source.tell_plan(None))
+        self.push_screen(PlanScreen(action, targets, view, known, marked), lambda _: self.source.tell_plan(None))
         self.call_after_refresh(self._fit, self.size.width, self.size.height)
 
     def _chosen(self, about: str, view: ClusterView) -> list[str]:

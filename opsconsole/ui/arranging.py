@@ -156,13 +156,17 @@ class Arranging(ConsoleBase):
         if view is None:
             self.say(no_view(words, self.arrangements.kept.views))
             return
-        page = next((page for page in PAGES.values() if view.table in page.panes), None)
-        if page is None:
+        page = self.page_of(view.table)
+        if not page:
             self.say(f"view {words}: this console has no table {view.table!r}; :delete_view {words} drops it")
             return
-        self.go(page.name)
+        self.go(page)
         self.show_pane(view.table)
         self._show_view(words, view.arrangement)
+
+    def page_of(self, table: str) -> str:
+        """Empty where this console has no such table."""
+        return next((page.name for page in PAGES.values() if table in page.panes), "")
 
     def _show_view(self, name: str, arrangement: Arrangement) -> None:
         table = self.table

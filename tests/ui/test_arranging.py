@@ -9,6 +9,7 @@ import pytest
 from opsconsole.cli.arrangements import ArrangementsFile
 from opsconsole.presenting.arranging import Arrangement, Arrangements, View
 from opsconsole.ui.desk import Desk
+from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.widgets.table import Table
 from tests.ui.driving import command, console, seen, status
 from tests.ui.worlds import busy_world, empty_world
@@ -169,3 +170,27 @@ async def test_pickers_open_where_there_is_nothing() -> None:
         await pilot.press("space", "enter", "delete", "escape")
         await pilot.pause()
         assert len(app.screen_stack) == 1 and not app.alerts.texts
+
+
+async def test_a_plan_for_marked_rows_says_so_and_how_many_of_them_the_filter_hides() -> None:
+    async with console(busy_world(), WIDE) as (app, pilot):
+        await pilot.press("2", "j", "space", "space")
+        await command(pilot, "filter gpu003")
+        await pilot.press("C")
+        await pilot.pause()
+        assert "Cordon: 2 hosts, the marked ones (1 hidden by the filter)" in seen(app)
+        assert isinstance(app.screen, PlanScreen) and app.screen.targets == ["gpu002", "gpu003"]
+        await pilot.press("escape")
+        await command(pilot, "cordon gpu004")
+        assert "Cordon: 1 host, computed" in seen(app)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
+async def test_a_picker_shows_its_keys_at_every_size(size: tuple[int, int]) -> None:
+    async with console(busy_world(), size) as (app, pilot):
+        await pilot.press("2", "S", "G")
+        await pilot.pause()
+        assert "Esc:" in seen(app) and "RUN IDS" in seen(app)
+        await pilot.resize_terminal(80, 20)
+        await pilot.pause()
+        assert "Esc:" in seen(app)

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from opsconsole.presenting.arranging import View
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sorting import stepped
 from opsconsole.presenting.text import clean
@@ -22,6 +23,7 @@ from opsconsole.ui.widgets.table import Table
 if TYPE_CHECKING:
     from opsconsole.ui.arranging import Arranging
 
+FRAME = 6  # lines of the dialog that are no rows
 COLUMNS = (Column("", 3), Column("COLUMN", 16, grow=True), Column("KEY", 16))
 
 
@@ -78,7 +80,12 @@ class PickScreen(LiveScreen[None]):
     def refill(self) -> None:
         view = self.rows()
         self.list.show(view)
-        self.list.styles.height = min(max(1, len(view.rows)), 40) + 1
+        room = self.app.size.height - FRAME
+        self.list.styles.height = max(2, min(len(view.rows) + 1, room))
+
+    def on_resize(self) -> None:
+        if self.is_mounted:
+            self.refill()
 
     def on_row_opened(self, message: RowOpened) -> None:
         message.stop()
@@ -205,12 +212,12 @@ class ViewsScreen(PickScreen):
         self.console = console
 
     def rows(self) -> TableView:
-        views = sorted(self.console.arrangements.kept.views.items())
-        rows = tuple(
-            Row(name, (Cell(clean(name)), Cell(clean(view.table, 20), "dim"), Cell(clean(view.arrangement.words()))))
-            for name, view in views
-        )
+        rows = tuple(self._row(name, view) for name, view in sorted(self.console.arrangements.kept.views.items()))
         return TableView(self.TITLE, self.COLUMNS, rows, "none is kept yet")
+
+    def _row(self, name: str, view: View) -> Row:
+        page, what = self.console.page_of(view.table), clean(view.arrangement.words())
+        return Row(name, (Cell(clean(name)), Cell(page or "?", "dim"), Cell(what)))
 
     def take(self, key: str) -> None:
         self.dismiss()

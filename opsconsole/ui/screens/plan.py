@@ -54,8 +54,17 @@ class PlanScreen(LiveScreen[None]):
         Binding("pagedown", "page(1)"),
     ]
 
-    def __init__(self, action: Action, targets: Sequence[str], view: ClusterView, known: Given | None = None) -> None:
+    def __init__(
+        self,
+        action: Action,
+        targets: Sequence[str],
+        view: ClusterView,
+        known: Given | None = None,
+        chosen: str = "",
+    ) -> None:
+        """`chosen`: how the targets were, where not by name; it stands behind the title."""
         super().__init__()
+        self.chosen = chosen
         self.action, self.targets, self.known = action, list(targets), known or Given()
         self.mode = cast(Mode, self.known.mode or (action.choices or ("contract",))[0])
         self.plan = self._make(view)
@@ -179,7 +188,7 @@ class PlanScreen(LiveScreen[None]):
         does += [[Cell(f"$ {self.plan.command}", "dim")]] * bool(self.plan.command)
         if self.action.choices and self.plan.possible:
             does.append(self._modes())
-        title = f"{self.plan.table.title}, computed {clock(self.computed_ms)}, nothing sent yet"
+        title = f"{self.plan.table.title}{self.chosen}, computed {clock(self.computed_ms)}, nothing sent yet"
         entitle(self.query_one(".dialog"), Content(title).markup)
         self.query_one("#plan-effect", Lines).show_lines(does)
         noted = self._notes()
