@@ -43,31 +43,34 @@ class Runtime(Follower):
 
     async def ask(self, observation: Observation, deadline_s: float = 10.0) -> None:
         """Journalled when it returns: by this process if it leads, else by the leader. Raises OpsConsoleError."""
+        for problem in await self.ask_all([observation], deadline_s):
+            raise problem
+
+    async def ask_all(self, observations: Sequence[Observation], deadline_s: float = 10.0) -> list[OpsConsoleError]:
+        """All at once, so that one tick can take them. Returns why some were not taken; the others were.
+
+        Raises OpsConsoleError where nothing could be asked for.
+        """
         if self.leader is None and not self.store.lease().live:
             raise OpsConsoleError("nobody leads this cluster", advice="start a leader: opsconsole serve")
-        request = self.store.ask(observation)
+        requests = self.store.ask_all(observations)
         if self.leader is not None:
             self.leader.wake()
-        outcome = await self._answer(request, deadline_s)
+        outcomes = await self._answers(requests, deadline_s)
         if self.leader is None:
             self.follow()
-        if outcome != ACCEPTED:
-            raise OpsConsoleError(outcome)
+        return [_problem(outcome) for outcome in outcomes if outcome != ACCEPTED]
 
-    async def ask_all(self, observations: Sequence[Observation]) -> list[OpsConsoleError]:
-        """All at once, so that one tick can take them. Returns why some were not taken; the others were."""
-        answers = await asyncio.gather(*(self.ask(o) for o in observations), return_exceptions=True)
-        if broken := [a for a in answers if isinstance(a, BaseException) and not isinstance(a, OpsConsoleError)]:
-            raise broken[0]
-        return [answer for answer in answers if isinstance(answer, OpsConsoleError)]
-
-    async def _answer(self, request: int, deadline_s: float) -> str:
+    async def _answers(self, requests: Sequence[int], deadline_s: float) -> list[str | None]:
+        """None for those that no leader has answered in time: they are taken back."""
         until = time.monotonic() + deadline_s
-        while (outcome := self.store.outcome(request)) is None:
-            if time.monotonic() > until and self.store.withdraw(request):
-                raise OpsConsoleError("the leader did not answer; nothing was done", advice="look at opsconsole queue")
+        while any(self.store.outcome(request) is None for request in reversed(requests)):
+            if time.monotonic() > until:
+                for request in requests:
+                    self.store.withdraw(request)
+                break
             await asyncio.sleep(ANSWER_S)
-        return outcome
+        return [self.store.outcome(request) for request in requests]
 
     async def lead(self, kind: str, confirm: Confirm | None = None, reconcile_s: float = RECONCILE_S) -> None:
         """Takes the lease, looks at every host, lets `confirm` see what would happen, then acts till cancelled or
@@ -108,6 +111,12 @@ class Runtime(Follower):
                 self.store.release(epoch)
         self.recover()
         self.touch()
+
+
+def _problem(outcome: str | None) -> OpsConsoleError:
+    if outcome is not None:
+        return OpsConsoleError(outcome)
+    return OpsConsoleError("the leader did not answer; nothing was done", advice="look at opsconsole queue")
 
 
 def _check(store: ClusterStore) -> None:

@@ -130,7 +130,7 @@ async def send(runtime: Runtime, observations: Sequence[Observation]) -> None:
     if problems:
         taken = len(observations) - len(problems)
         part = f"; {taken} of {len(observations)} were taken" if taken else ""
-        raise OpsConsoleError("; ".join(map(str, problems)) + part)
+        raise OpsConsoleError("; ".join(dict.fromkeys(map(str, problems))) + part)
 
 
 def wait_for(runtime: Runtime, done: Done, meanwhile: Callable[[ClusterView], Sequence[str]] | None = None) -> str:

@@ -129,8 +129,11 @@ class LiveSource:
                 self.runtime.alarm("leader", error.message)
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
-        problems = await self.runtime.ask_all(observations)
-        return Outcome(len(observations) - len(problems), tuple(map(str, problems)))
+        try:
+            problems = await self.runtime.ask_all(observations)
+        except OpsConsoleError as error:
+            return Outcome(0, (str(error),))
+        return Outcome(len(observations) - len(problems), tuple(dict.fromkeys(map(str, problems))))
 
     async def lead(self, reason: str, confirm: Confirm) -> None:
         if self.runtime.leader is not None:

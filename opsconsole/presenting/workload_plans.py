@@ -210,6 +210,7 @@ def _workload_plan(
 ) -> Plan:
     """One row for each workload that it is done to; the others are refused with `why_not`."""
     state, found = view.state, [WorkloadId(row.key) for row in rows]
+    done = {*found}
 
     def why(wid: str) -> str:
         record = state.workloads.get(WorkloadId(wid))
@@ -225,7 +226,7 @@ def _workload_plan(
         command_line(action, found, *more),
         tuple((w, state.workloads[w].phase, state.workloads[w].run) for w in found),
         lambda by: [make(w, by) for w in found],
-        refused=refusals((w, why(w)) for w in asked if WorkloadId(w) not in found),
+        refused=refusals((w, why(w)) for w in asked if WorkloadId(w) not in done),
     )
 
 

@@ -168,8 +168,12 @@ class Store:
 
     def ask(self, observation: Any) -> int:
         """A request to the leader; its outcome stands under this id."""
-        with self._writing():
-            return requests.ask(self._db, observation, wall_now_ms())
+        return self.ask_all([observation])[0]
+
+    def ask_all(self, observations: Sequence[Any]) -> list[int]:
+        """All of them or none, in this order."""
+        with self._writing(), transaction(self._db):
+            return [requests.ask(self._db, observation, wall_now_ms()) for observation in observations]
 
     def open_requests(self) -> list[Request]:
         with speaking(self.path):

@@ -33,6 +33,7 @@ from scheduler_core.observations import (
     WorkloadMoved,
     WorkloadSubmitted,
 )
+from scheduler_core.workload import WorkloadPhase
 from tests.runtime.rig import OPS, POLICY, Rig, acts, all_fresh, ended, job, on_disk, problems, record, started, until
 
 H1, H2 = HostName("h1"), HostName("h2")
@@ -368,6 +369,21 @@ async def test_a_request_that_breaks_the_engine_is_not_met_again(
                 await asker.ask(CordonRequested(H1, OPS))
     async with rig.leading() as again:
         assert not again.store.open_requests()
+
+
+async def test_many_are_asked_for_at_once_and_those_that_are_refused_do_not_keep_the_others_back(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path, names=("h1",))
+    async with rig.leading() as runtime:
+        await runtime.ask_all([job(f"w{n}", gpus=4) for n in range(300)])
+        await until(lambda: started(runtime, "w0"), "the first to run")
+        problems = await runtime.ask_all([HoldRequested(WorkloadId(f"w{n}"), OPS) for n in range(300)])
+        assert [str(problem) for problem in problems] == ["refused: w0: it is running, not waiting"]
+        held = [w for w in runtime.state.workloads.values() if w.phase is WorkloadPhase.HELD]
+        assert len(held) == 299
+        at = {event.tick for event in runtime.store.tail(0) if event.kind == "HoldRequested"}
+        assert len(at) == 1, "one tick took them"
 
 
 async def test_nobody_leads_is_said_at_once(tmp_path: Path) -> None:
