@@ -12,6 +12,7 @@ help:
 	@echo "make check        tests, lint, types, import contracts"
 	@echo "make bench        benchmarks, with the figures on the standard output"
 	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
+	@echo "make soak-console 10,000 polls of the console: memory and keys stay flat (long)"
 	@echo "make looks        keep how the screens look now for their tests, and write docs/keys.md: read the difference in git"
 	@echo "make screenshots  redraw screenshots/ from the demo, with a fixed seed and clock"
 
@@ -44,6 +45,10 @@ bench: $(READY)
 
 soak: $(READY)
 	@$(BIN)/python -m tests.sim.soak --seeds 200 --steps 10000
+
+.PHONY: soak-console
+soak-console: $(READY)
+	@$(BIN)/python -m benchmarks.console.soak
 
 .PHONY: looks
 looks: $(READY)

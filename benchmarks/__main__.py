@@ -16,6 +16,7 @@ BENCHMARKS = (
     "ssh.real_agents",
     "store.restart",
     "store.commits",
+    "console.live",
     "ui.first_frame",
     "ui.tables",
 )
