@@ -19,6 +19,7 @@ BENCHMARKS = (
     "console.live",
     "ui.first_frame",
     "ui.tables",
+    "ui.bytes",
 )
 
 

@@ -38,7 +38,7 @@ ABOUT: dict[str, About] = {
     "timezone": About("of the times on screens: local, UTC, or a name such as Europe/Berlin", metavar="ZONE"),
     "mouse": About("take clicks and the wheel; without it the terminal selects text itself"),
     "notify": About("how :notify tells of an end: bell, OSC 777, both or neither", ("both", "bell", "desktop", "off")),
-    "slow_link": About("one frame per poll at most"),
+    "slow_link": About("one frame per poll at most, and only what differs"),
     "read_only": About("no write window can be opened"),
     "keys": About("own keys; default: keys.toml beside the user's file", metavar="FILE"),
 }

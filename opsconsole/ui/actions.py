@@ -62,6 +62,11 @@ class Action:
     to: str = ""  # what its plan needs to know, as the dialog asks for it
 
     @property
+    def words(self) -> list[str]:
+        """Those that it takes, where its usage lists them."""
+        return self.usage.strip("[]").split("|") if "|" in self.usage else []
+
+    @property
     def needs_write(self) -> bool:
         return self.plan is not None
 
@@ -205,7 +210,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("lead", (), "lead the cluster from this console, once confirmed", "act", "", "REASON"),
     Action("results", (), "what became of what was asked for from here", "console"),
     Action("poll", ("ctrl+r",), "ask for fresh readings now", "console"),
-    Action("theme", (), "dark, light, contrast, ansi", "console", "", "NAME"),
+    Action("theme", (), "other colours", "console", "", "dark|light|contrast|ansi"),
     Action("keys", (), "see and change which keys do what", "console"),
     Action("mouse", (), "give the mouse to the terminal, which then selects text; again: take it back", "console"),
     Action("suspend", ("ctrl+z",), "to the shell that started the console; fg brings it back", "console"),

@@ -111,4 +111,7 @@ class ConsoleBase(ConsolePages):
             self.alerts.over("drawing")
         except Exception as error:
             self.alerts.failed("drawing", error)
-        self._draw_again_at = time.monotonic() + DRAW_SHARE * (time.monotonic() - begun)
+        pause_s = DRAW_SHARE * (time.monotonic() - begun)
+        if self.settings.slow_link and self.picture is not None:
+            pause_s = max(pause_s, self.picture.interval_s)
+        self._draw_again_at = time.monotonic() + pause_s

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Sequence
 
-from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import ACTIONS, BY_NAME, Action
-from opsconsole.ui.themes import THEMES
 
 ALIASES = {"q": "quit", "q!": "quit", "exit": "quit", "w": "write", "h": "help", "ro": "readonly", "kill": "cancel"}
 HIDDEN = ("command", "leave", "neighbour_before", "neighbour_after", "pane", "back", "previous")  # keys only
@@ -45,34 +42,3 @@ def words_of(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise CommandError(f"{error} in {text!r}") from None
-
-
-def _values(action: Action, option: str, view: ClusterView) -> Sequence[str]:
-    if option == "--mode":
-        return action.choices
-    tree = view.state.budgets
-    return [tree.paths[leaf] for leaf in tree.leaves] if (option, action.name) == ("--to", "move") else ()
-
-
-def complete_command(text: str, view: ClusterView | None) -> Sequence[str]:
-    """What could stand where the cursor is."""
-    words = text.split(" ")
-    if len(words) <= 1:
-        return command_words()
-    name = ALIASES.get(words[0], words[0])
-    action = BY_NAME.get(name)
-    if action is None or view is None:
-        return ()
-    if words[-1].startswith("-"):
-        return [*action.options]
-    if words[-2] in action.options:
-        return _values(action, words[-2], view)
-    if action.about == "host":
-        return sorted(view.state.hosts)
-    if action.about == "budget":
-        return [*view.state.budgets.by_path]
-    if action.about == "workload":
-        return [wid for wid, record in view.state.workloads.items() if record.outcome is None]
-    if name in ("explain", "go"):
-        return [*sorted(view.state.hosts), *view.state.workloads, *view.state.budgets.paths.values()]
-    return [*THEMES] if name == "theme" else ()

@@ -23,7 +23,7 @@ from opsconsole.presenting.workload_detail import newest_run
 from opsconsole.settings import ASCII
 from opsconsole.ui.actions import app_bindings
 from opsconsole.ui.asking import Asking
-from opsconsole.ui.commands import complete_command
+from opsconsole.ui.completing import complete_command
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.frame import (
     alert_cells,

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
+
+from textual.screen import Screen
 
 from opsconsole.presenting.rows import Row
 from opsconsole.presenting.text import clean, few
 from opsconsole.presenting.watching import Watched, end_of, watched, watches_table
 from opsconsole.spans import parse_span_ms
+from opsconsole.ui.actions import BY_NAME
 from opsconsole.ui.commands import words_of
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.source import ConsoleSource
+from opsconsole.ui.sparing import Sparing
 from opsconsole.ui.subjects import explained_name, named, subjects, workload_of
 from opsconsole.ui.terminal import desktop_notice, ignoring_interrupts, run_in_front, set_mouse
 from opsconsole.ui.views import ConsoleViews
@@ -19,7 +24,6 @@ from opsconsole.ui.views import ConsoleViews
 WATCH_S = 1.0
 ENDED_KEPT = 50
 HANDOVER = "12h"
-COPIES = ("name", "row", "screen")
 
 
 class ConsoleOutside(ConsoleViews):
@@ -28,6 +32,7 @@ class ConsoleOutside(ConsoleViews):
     def __init__(self, source: ConsoleSource, desk: Desk | None = None) -> None:
         super().__init__(source, desk)
         self.mouse = self.settings.mouse
+        self._sparing = Sparing() if self.settings.slow_link else None
         self.watches: dict[str, Watched] = {}
         self.watches_ended: list[tuple[int, str]] = []
 
@@ -61,10 +66,11 @@ class ConsoleOutside(ConsoleViews):
 
     def _do_copy(self, words: str) -> None:
         """To the clipboard by OSC 52, which a terminal may ignore without a word; so to a file as well."""
-        what = words or COPIES[0]
+        known = BY_NAME["copy"].words
+        what = words or known[0]
         text = self._to_copy(what)
-        if what not in COPIES or not text:
-            self.say(f"copy: select something first; {', '.join(COPIES)} can be copied")
+        if what not in known or not text:
+            self.say(f"copy: select something first; {', '.join(known)} can be copied")
             return
         self.say(self._copied(text))
 
@@ -170,6 +176,9 @@ class ConsoleOutside(ConsoleViews):
             self.bell()
         if self.settings.notify in ("both", "desktop") and self._driver is not None and not self.is_headless:
             self._driver.write(desktop_notice(text))
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        super()._display(screen, renderable if self._sparing is None else self._sparing.of(renderable))
 
     # -- the terminal ----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,10 @@
-"""The palette (Ctrl-P): everything of the registry, and hosts and workloads by name."""
+"""The palette (Ctrl-P): everything of the registry, and hosts, workloads, budgets, views and themes by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from textual.await_complete import AwaitComplete
@@ -13,11 +15,13 @@ from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.text import clean
 from opsconsole.ui.actions import ACTIONS, BY_NAME
 from opsconsole.ui.commands import HIDDEN
+from opsconsole.ui.themes import THEMES
 
 if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 MOST_NAMES = 2000
+Entry = tuple[str, str, Callable[[], None]]
 
 
 class Palette(CommandPalette):
@@ -49,22 +53,25 @@ class RegistryCommands(Provider):
             if (score := matcher.match(text)) > 0:
                 yield Hit(score, Content(text), do, text, help_text)
 
-    def _actions(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    def _actions(self) -> Iterator[Entry]:
         for action in ACTIONS:
             if action.where == "app" and action.name not in HIDDEN:
                 keys = self.console.keymap.shown(action.name)
                 text = action.name + (f"  ({keys})" if keys else "")
-                yield text, action.help, lambda a=action: self.console.perform(a, "")  # type: ignore[misc]
+                yield text, action.help, partial(self.console.perform, action, "")
 
-    def _names(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
-        """Enter on a name explains it."""
+    def _names(self) -> Iterator[Entry]:
+        """Enter on a name opens it; on a budget, explains it; on a view or a theme, shows it."""
         view = self.console.picture
-        if view is None:
-            return
-        explain = BY_NAME["explain"]
-        for name in sorted(view.state.hosts)[:MOST_NAMES]:
-            yield clean(name, 80), "host", lambda n=name: self.console.perform(explain, n)  # type: ignore[misc]
-        live = [w for w in view.state.workloads.values() if w.outcome is None]
-        for record in live[:MOST_NAMES]:
-            wid, text = record.workload.id, workload_label(record.workload.id, record.workload.name)
-            yield text, "workload", lambda n=wid: self.console.perform(explain, n)  # type: ignore[misc]
+        if view is not None:
+            yield from self._those("go", "host", ((name, name) for name in sorted(view.state.hosts)))
+            live = (r.workload for r in view.state.workloads.values() if r.outcome is None)
+            yield from self._those("go", "workload", ((w.id, workload_label(w.id, w.name)) for w in live))
+            yield from self._those("explain", "budget", ((path, path) for path in view.state.budgets.paths.values()))
+        yield from self._those("view", "view", ((name, name) for name in self.console.arrangements.kept.views))
+        yield from self._those("theme", "theme", ((name, name) for name in THEMES))
+
+    def _those(self, action: str, kind: str, named: Iterable[tuple[str, str]]) -> Iterator[Entry]:
+        """At most so many of a kind. `named`: what is given to the action, and how it is called."""
+        for name, label in islice(named, MOST_NAMES):
+            yield clean(label, 80), kind, partial(self.console.perform, BY_NAME[action], name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from opsconsole.presenting.rows import Cell
 from opsconsole.spans import parse_span_ms
 
+SPANS = ("15m", "30m", "1h", "2h", "8h")  # of those that people choose
 LONGEST_S = 8 * 3600.0
 
 

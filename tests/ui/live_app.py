@@ -1,6 +1,6 @@
 """A console on a fixed world, for tests in a real terminal: `python -m tests.ui.live_app`.
 
-With the word `defect` its Ctrl-C falls over.
+With the word `defect` its Ctrl-C falls over; with `slow` it draws for a slow link.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from unittest.mock import patch
 
 from opsconsole.cli import main
 from opsconsole.cli.console import present
+from opsconsole.settings import Settings
 from opsconsole.ui.app import OpsConsoleApp
+from opsconsole.ui.desk import Desk
 from tests.ui.worlds import busy_world
 
 
 def show(_: argparse.Namespace) -> int:
-    return asyncio.run(present(OpsConsoleApp(busy_world())))
+    desk = Desk(Settings(slow_link="slow" in sys.argv))
+    return asyncio.run(present(OpsConsoleApp(busy_world(), desk=desk)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from textual.widgets import Input
 from opsconsole.presenting.view import OpenPlan
 from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.app import OpsConsoleApp
-from opsconsole.ui.commands import CommandError, complete_command
+from opsconsole.ui.commands import CommandError
+from opsconsole.ui.completing import complete_command
 from opsconsole.ui.given import given
 from opsconsole.ui.screens.plan import PlanScreen
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -35,10 +37,12 @@ class Line(Widget):
         self.cells: tuple[Cell, ...] = ()
 
     def show(self, cells: Sequence[Cell]) -> None:
-        """Repaints only what is different."""
-        if tuple(cells) != self.cells:
-            self.cells = tuple(cells)
-            self.refresh()
+        """Repaints only what is different: from the first cell that is."""
+        new = tuple(cells)
+        if new != self.cells:
+            left = _shared_width(self.cells, new)
+            self.cells = new
+            self.refresh(Region(left, 0, max(1, self.size.width - left), 1))
 
     def render_line(self, y: int) -> Strip:
         width, used, base = self.size.width, 0, self.rich_style
@@ -78,6 +82,12 @@ class Lines(Line):
     def render_line(self, y: int) -> Strip:
         self.cells = self.lines[y] if y < len(self.lines) else ()
         return super().render_line(y)
+
+
+def _shared_width(one: Sequence[Cell], other: Sequence[Cell]) -> int:
+    """How wide the cells are with which both begin."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(cell_len(cell.text) for cell, _ in pairs)
 
 
 def joined(parts: Sequence[Sequence[Cell]], width: int, droppable: Sequence[int]) -> list[Cell]:

@@ -21,7 +21,7 @@ from textual.strip import Strip
 
 from opsconsole.presenting.arranging import Arrangement
 from opsconsole.presenting.filtering import Filter
-from opsconsole.presenting.layout import Placed, column_at, layout, total
+from opsconsole.presenting.layout import GAP, Placed, column_at, layout, total
 from opsconsole.presenting.rows import Row, TableView
 from opsconsole.presenting.rowset import RowSet
 from opsconsole.presenting.sorting import DOWN, stepped
@@ -213,11 +213,26 @@ class Table(ScrollView, can_focus=True):
         return row, row.key == self.rowset.cursor and self.pointed, row.key in self.rowset.marks
 
     def _repaint_changed(self) -> None:
-        """Lines on the screen that differ from what was drawn there."""
+        """Cells on the screen that differ from what was drawn there: of a line, from the first to the last of them."""
         for y, drawn in enumerate(self._drawn):
             now = self._signature(self._top + y)
             if not _same(drawn, now):
-                self.refresh(Region(0, y + 1, self.size.width, 1))
+                left, right = self._differing(drawn, now)
+                self.refresh(Region(left, y + 1, right - left, 1))
+
+    def _differing(self, one: Signature | None, other: Signature | None) -> tuple[int, int]:
+        """From where to where a line is another; the whole of it where more than cells are."""
+        width = self.size.width
+        if one is None or other is None or one[1:] != other[1:] or one[0].key != other[0].key:
+            return 0, width
+        cells = (one[0].cells, other[0].cells)
+        at, found = MARGIN - round(self.scroll_offset.x), []
+        for place in self._placed:
+            before, now = (row[place.at] if place.at < len(row) else None for row in cells)
+            if before != now:
+                found += [at, at + place.width]
+            at += place.width + GAP
+        return (max(0, found[0]), min(width, found[-1])) if found and found[-1] > 0 and found[0] < width else (0, width)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
