@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench soak screenshots clean help
+.PHONY: demo test check bench soak mutants screenshots clean help
 
 help:
 	@echo "make demo         a small living cluster and the console on it"
@@ -13,7 +13,9 @@ help:
 	@echo "make bench        benchmarks, with the figures on the standard output"
 	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
 	@echo "make soak-console 10,000 polls of the console: memory and keys stay flat (long)"
+	@echo "make mutants      faults planted in the policy, each of which the tests must catch (long)"
 	@echo "make looks        keep how the screens look now for their tests, and write docs/keys.md: read the difference in git"
+	@echo "make tour         take the tour of docs/tour.md on the demo, in tmux at three sizes, and write it anew"
 	@echo "make screenshots  redraw screenshots/ from the demo, with a fixed seed and clock"
 
 $(READY): pyproject.toml requirements.lock
@@ -46,9 +48,16 @@ bench: $(READY)
 soak: $(READY)
 	@$(BIN)/python -m tests.sim.soak --seeds 200 --steps 10000
 
+mutants: $(READY)
+	@$(BIN)/python -m tests.mutants
+
 .PHONY: soak-console
 soak-console: $(READY)
 	@$(BIN)/python -m benchmarks.console.soak
+
+.PHONY: tour
+tour: $(READY)
+	@$(BIN)/python -m tests.tour
 
 .PHONY: looks
 looks: $(READY)

@@ -43,8 +43,8 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
         settled.clear()
         return Agenda(dict.fromkeys(index.queues), {}, {}, {}, {}, {}, {}, True)
     hosts = _changed(state)
-    revived = _revived(state, settled.dead, hosts)
-    _revived(state, settled.unfit, hosts)
+    revived = _revived(prospects, settled.dead, hosts)
+    _revived(prospects, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
     turned |= {leaf: None for leaf in settled.blast if _lets_past(state, settled.blocked.get(leaf))}
@@ -58,11 +58,28 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
     settled.open.clear()
     helped = _helped(settled, prospects, hosts, heads)
     heads |= helped
-    rest: dict[BudgetId, None] = {}
-    if revived:
-        alive = revived.keys()
-        rest = {leaf: None for leaf, q in index.queues.items() if not alive.isdisjoint(q.by_signature)}
+    rest = _where_any_waits(state, revived)
     return Agenda(heads, helped, turned, rest, revived, anywhere, hosts, reads)
+
+
+def widen(todo: Agenda, settled: Settled, prospects: Prospects, hosts: dict[HostName, None]) -> dict[BudgetId, None]:
+    """A claim's victims leave more on these hosts than it needs: the leaves that may use it, added to what is to do."""
+    todo.hosts |= hosts
+    left = [name for name in hosts if prospects.easy(name)]
+    revived = _revived(prospects, settled.dead, left)
+    rest, helped = _where_any_waits(prospects.state, revived), _helped(settled, prospects, left, todo.heads)
+    todo.revived |= revived
+    todo.rest |= rest
+    todo.helped |= helped
+    todo.heads |= helped | {leaf: None for leaf in rest if leaf in settled.open}
+    return rest | helped
+
+
+def _where_any_waits(state: ClusterState, kinds: dict[Signature, None]) -> dict[BudgetId, None]:
+    """The leaves in which something of these kinds waits."""
+    alive = kinds.keys()
+    queues = state.index.queues.items() if kinds else ()
+    return {leaf: None for leaf, queue in queues if not alive.isdisjoint(queue.by_signature)}
 
 
 def _changed(state: ClusterState) -> dict[HostName, None]:
@@ -93,18 +110,18 @@ def _let_go(state: ClusterState, settled: Settled, preemptable_gpus: int) -> lis
     return found
 
 
-def _revived(state: ClusterState, kinds: dict[Signature, None], hosts: Iterable[HostName]) -> dict[Signature, None]:
+def _revived(prospects: Prospects, kinds: dict[Signature, None], hosts: Iterable[HostName]) -> dict[Signature, None]:
     """Those that one of the hosts could help, taken out of `kinds`."""
-    found = {kind: None for kind in kinds if any(_could(state, name, kind) for name in hosts)}
+    found = {kind: None for kind in kinds if any(_could(prospects, name, kind) for name in hosts)}
     for kind in found:
         del kinds[kind]
     return found
 
 
-def _could(state: ClusterState, name: HostName, kind: Signature) -> bool:
+def _could(prospects: Prospects, name: HostName, kind: Signature) -> bool:
     """Could the host help it, without anybody with a guarantee leaving?"""
-    host = state.hosts[name].host
-    return state.index.book.easy(name).bit_count() >= kind.least(host.gpus) and matches(host, kind.needs)
+    host = prospects.state.hosts[name].host
+    return prospects.easy(name).bit_count() >= kind.least(host.gpus) and matches(host, kind.needs)
 
 
 def _must_read(state: ClusterState, standings: Standings) -> bool:

@@ -39,14 +39,14 @@ class Standings:
         """What is promised below the branch (rule 7), this pass included."""
         if not self.state.policy.count_commitments:
             return 0
-        promised = self.state.index.commitment(budget)
-        return promised.level + promised.slope * self.now + self._added.get(budget, 0)
+        level, slope = self.state.index.commitment(budget)
+        return level + slope * self.now + self._added.get(budget, 0)
 
     def charged(self, budget: BudgetId) -> int:
         """Usage and commitments together."""
         if (known := self._charged.get(budget)) is None:
             line = self._lines.get(budget)
-            if line is None or line.until <= self.now:
+            if line is None or not line.since <= self.now < line.until:
                 line = self._lines[budget] = self._line(budget)
             known = self._charged[budget] = line.level + line.slope * self.now
         return known
@@ -56,8 +56,8 @@ class Standings:
         line = self.state.ledgers.line(budget, self.now, self.lookback)
         if not self.state.policy.count_commitments:
             return line
-        promised = self.state.index.commitment(budget)
-        return Line(line.level + promised.level, line.slope + promised.slope, line.until)
+        level, slope = self.state.index.commitment(budget)
+        return Line(line.level + level, line.slope + slope, line.since, line.until)
 
     def commit(self, chain: Iterable[BudgetId], amount: int) -> None:
         """A workload was placed, or waits for victims: its whole min runtime counts as used."""

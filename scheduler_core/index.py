@@ -16,7 +16,7 @@ from scheduler_core.hostbook import HostBook
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
 from scheduler_core.settled import LeafKey, News, Settled, Signature
 from scheduler_core.units import GPU
-from scheduler_core.usage import NEVER, Line
+from scheduler_core.usage import Line
 from scheduler_core.workload import Workload
 
 
@@ -96,9 +96,10 @@ class Index:
     news: News = field(default_factory=News)
     settled: Settled = field(default_factory=Settled)
 
-    def commitment(self, budget: BudgetId) -> Line:
-        """Rule 7's commitment of a branch, in GPU-thousandths x ms, until the next protection ends (`expire`)."""
-        return Line(self.fixed[budget] + self.promised_until[budget], -self.promised_gpus[budget], NEVER)
+    def commitment(self, budget: BudgetId) -> tuple[int, int]:
+        """Rule 7's commitment of a branch, in GPU-thousandths x ms, until the next protection ends (`expire`): a level
+        and a slope, to be multiplied by the instant."""
+        return self.fixed[budget] + self.promised_until[budget], -self.promised_gpus[budget]
 
     def wake_at(self, at: int, kind: str, name: str) -> None:
         """Look again at this instant (module timers)."""

@@ -152,7 +152,7 @@ def _lines(state: ClusterState) -> Iterator[str]:
     standings, kept = Standings(state), state.index.lines
     for budget, line in kept.items():
         charged = standings.usage(budget) + standings.committed(budget)
-        if state.now < line.until and line.level + line.slope * state.now != charged:
+        if line.since <= state.now < line.until and line.level + line.slope * state.now != charged:
             yield f"{budget}: {line} is not {charged} at {state.now}"
 
 

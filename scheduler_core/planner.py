@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scheduler_core.agenda import agenda, patience_over
+from scheduler_core.agenda import agenda, patience_over, widen
 from scheduler_core.cursor import LeafCursor, TreeCursor
 from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
 from scheduler_core.fairshare import Standings, Takers, commitment
@@ -63,6 +63,7 @@ class _Pass:
         self.prospects = Prospects(self.state, self.room)
         self.agenda = agenda(self.state, self.settled, self.pool, self.prospects, self.preemptable_gpus)
         self.dead = self.settled.dead
+        self.cursor = TreeCursor(self.state, self.state.index.queues, self.standings.ranked)  # of allocated work
 
     def result(self) -> PassResult:
         self.prospects.close()
@@ -97,7 +98,8 @@ class _Pass:
         todo = self.agenda
         if not todo.heads and not todo.rest:
             return
-        cursor = TreeCursor(self.state, self.state.index.queues, self.standings.ranked, (*todo.heads, *todo.rest))
+        cursor = self.cursor
+        cursor.add((*todo.heads, *todo.rest))
         while (leaf := cursor.best()) is not None:
             if leaf in todo.helped and not self._still_helped(leaf):
                 del todo.heads[leaf]
@@ -146,6 +148,7 @@ class _Pass:
             if record.claim or record.not_before > self.state.now:
                 continue  # has its promise already; or waits for its retry
             if self._try(record, found[1], cursor):
+                cursor.taken[record.workload.id] = None
                 return True
         else:
             self._bury(cursor.signatures)
@@ -259,11 +262,12 @@ class _Pass:
             self.decisions.append(self._stop(record, victim))
             self.pool.going[victim.run.id] = None
             self.prospects.stop(victim.run)
-            self.agenda.hosts |= dict.fromkeys(victim.run.members)
             self.preemptable_gpus -= victim.run.gpus
         self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
         self._take(record, plan.members)
+        hosts: dict[HostName, None] = {name: None for victim in plan.victims for name in victim.run.members}
+        self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts))
 
     def _stop(self, record: WorkloadRecord, victim: Victim) -> StopDecided:
         """Rule 23: the figures of this moment go with the decision."""
@@ -285,6 +289,7 @@ class _Pass:
         if not self.room.left or all(kind in unfit for queue in queues.values() for kind in queue.by_signature):
             return
         cursor = TreeCursor(state, queues, Takers(state).ranked)
+        cursor.add(queues)
         while (leaf := cursor.best()) is not None and self.room.left:
             self._take_free(cursor.leaf(leaf), unfit)
             cursor.exhaust(leaf)

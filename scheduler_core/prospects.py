@@ -73,11 +73,15 @@ class Prospects:
         """Could a workload of this kind have what it needs of one host, if everybody without protection left?"""
         return self.book.reach.get(name, 0) >= kind.least(self.state.hosts[name].host.gpus)
 
+    def easy(self, name: HostName) -> int:
+        """Slots that are promised to nobody and free, or held by runs that stop or have no guarantee."""
+        held = self.book.leaving.get(name, 0) | self.book.loose.get(name, 0) | self._going.get(name, 0)
+        return self.room.free(name) | (held & self.room.open_slots(name))
+
     def gives(self, name: HostName, claimant: Claimant) -> int:
-        """GPUs of the host that this one could get: free, coming free, of unallocated runs, or by its rights."""
+        """GPUs of the host that this one could get: the easy ones, and those of runs to which it has a right."""
         leaf, priority, branches = claimant
-        book, open_slots = self.book, self.room.open_slots(name)
-        slots = book.leaving.get(name, 0) | book.loose.get(name, 0) | self._going.get(name, 0) | self.room.free(name)
+        slots, open_slots = self.easy(name), self.room.open_slots(name)
         for held, chain, rank in self._held_on(name):
             if not branches.isdisjoint(chain) or (chain[0] == leaf and rank < priority):
                 slots |= held

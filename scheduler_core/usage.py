@@ -20,10 +20,11 @@ NEVER = 1 << 62
 
 
 class Line(NamedTuple):
-    """An amount that is `level + slope x t` at every instant t before `until`, while nothing else changes it."""
+    """An amount: `level + slope x t` at every instant t from `since` to `until`, while nothing else changes it."""
 
     level: int
     slope: int
+    since: int
     until: int
 
 
@@ -73,13 +74,13 @@ class StepFunction:
         """The integral over (t - span, t], what was seeded included, for all t from `now` on."""
         times, rates, sums = self.times, self.rates, self.sums
         if not times:
-            return Line(self.seeded, 0, NEVER)
+            return Line(self.seeded, 0, now, NEVER)
         level, slope = sums[-1] - rates[-1] * times[-1] + self.seeded, rates[-1]
         if times[0] >= now - span:
-            return Line(level, slope, times[0] + span)
+            return Line(level, slope, now, times[0] + span)
         i = bisect_right(times, now - span) - 1
         until = times[i + 1] + span if i + 1 < len(times) else NEVER
-        return Line(level - sums[i] + rates[i] * (span + times[i]), slope - rates[i], until)
+        return Line(level - sums[i] + rates[i] * (span + times[i]), slope - rates[i], now, until)
 
     def within(self, now: int, span: int) -> int:
         """The integral over (now - span, now], what was seeded included."""

@@ -121,5 +121,5 @@ def believes_a_late_power_off(patch: pytest.MonkeyPatch) -> None:
 def test_a_planted_defect_is_found(plant: Plant, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     with pytest.raises(InvariantBroken, match=found):
-        for seed in range(700, 760):
+        for seed in range(736, 796):
             Scenario(seed).run(1000)

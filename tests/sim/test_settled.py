@@ -46,7 +46,7 @@ def _turned(state: ClusterState, wid: WorkloadId) -> bool:
     return blocked.rights is not None and not Rights(Pool(Standings(state)), workload).within(blocked.rights)
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", [1, 2, 12, 19, 40])
 def test_a_pass_decides_what_one_that_looks_at_everything_would(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy cluster with a short window, where standings turn all the time: a head that had to wait for the
     protected, and stood worse while they lost their protection, is not forgotten."""

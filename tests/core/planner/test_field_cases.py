@@ -11,14 +11,15 @@ from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.decisions import Claimed, Placed, StopDecided
 from scheduler_core.explain import Explainer, HoldKind
 from scheduler_core.fairshare import Standings, depth_first
+from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
-from scheduler_core.observations import MemberReleased
+from scheduler_core.observations import InventoryLoaded, MemberReleased
 from scheduler_core.policy import Policy
 from scheduler_core.queueing import queue_order
 from scheduler_core.state import ClusterState
 from scheduler_core.units import DAY, GPU, GPU_HOUR, HOUR, MINUTE, WEIGHT
 from scheduler_core.usage import Ledgers
-from tests.core.clusters import Cluster, budgets, of_kind
+from tests.core.clusters import PASS, Cluster, budgets, of_kind
 
 
 def claims_of(step: object) -> dict[WorkloadId, Claimed]:
@@ -227,3 +228,15 @@ def test_the_queue_is_one_total_order() -> None:
     ):
         c.submit(wid, budget, gpus=1, min_runtime=minimum, priority=priority, needs=(("no", "host"),))
     assert queue_order(c.engine.state) == ["b-low", "a-high", "a-low", "a-free", "b-free"]
+
+
+def test_what_waits_in_a_budget_that_was_divided_is_not_forgotten() -> None:
+    """An edit of the inventory gave children to a budget in which workloads wait: both take their turns."""
+    c = Cluster({"a": 1}, {"h1": 8})
+    c.running("before", "a")
+    c.submit("old", "a", 4)
+    c.see(InventoryLoaded(c.policy, budgets({"a": 1, "a/x": 1}), (Host(HostName("h1"), 8),)))
+    c.submit("new", "a/x", 4)
+    c.finish("before")
+    c.later(PASS)
+    assert c.run("old") and c.run("new")
