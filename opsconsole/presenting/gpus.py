@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsconsole.presenting.hosts import is_fresh, value
+from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean
 from opsconsole.presenting.trends import Trends, spark
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.ids import HostName
+from scheduler_core.ids import HostName, RunId
 from scheduler_core.state import ClusterState, HostRecord
 
 TREND = 20  # cells
@@ -114,7 +115,8 @@ def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, A
     if record.leaked & bit:
         return Cell("leaked: held after SIGKILL", "bad")
     if (run := run_at(state, record, slot)) is not None:
-        return Cell(clean(run, 60))
+        w = state.workloads[state.runs[run].workload].workload
+        return Cell(workload_label(w.id, w.name) + run[len(w.id) :])
     if record.foreign & bit:
         return Cell("a foreign process", "warn")
     if record.unfit & bit:
@@ -122,7 +124,7 @@ def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, A
     return Cell("claimed", "accent") if record.claimed & bit else Cell("–", "dim")
 
 
-def run_at(state: ClusterState, record: HostRecord, slot: int) -> str | None:
+def run_at(state: ClusterState, record: HostRecord, slot: int) -> RunId | None:
     """The run that holds a GPU, by what is known."""
     for run_id in record.runs:
         member = state.runs[run_id].members.get(record.host.name)

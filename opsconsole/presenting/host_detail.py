@@ -5,6 +5,7 @@ from __future__ import annotations
 from opsconsole.presenting.drains import draining_words
 from opsconsole.presenting.facts import Line, fact_lines
 from opsconsole.presenting.hosts import AWAY, failures, health, mark, warnings
+from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import by_text
@@ -39,6 +40,7 @@ def host_head(view: ClusterView, name: str, width: int) -> list[Line]:
             ("LINK", _link(view, record, facts)),
             ("HEALTH", _health(view, record, facts)),
             ("GPUS", [Cell(_gpus(record))]),
+            ("OTHERS", [Cell("; ".join(looking_words(view, [name])), "warn")]),
             ("SYSTEM", [Cell(_system(facts), "" if facts.probe else "unknown")]),
         ],
         width,
@@ -51,6 +53,8 @@ def _state(view: ClusterView, record: HostRecord) -> list[Cell]:
     word = record.state.value.replace("_", " ")
     serving = record.state is HostState.SERVING
     cells = [Cell(word, "good" if serving else "warn"), Cell(f" since {since}{by}")]
+    if (until := view.state.cordons_end.get(record.host.name)) is not None:
+        cells.append(Cell(f"; it ends by itself in {span(until - view.state.now)}", "accent"))
     if record.removed:
         cells.append(Cell("; leaving the inventory once its runs have ended", "warn"))
     return cells + [
@@ -65,7 +69,13 @@ def _link(view: ClusterView, record: HostRecord, facts: HostFacts) -> list[Cell]
         cells.append(Cell(f" for {span(view.state.now - record.unreachable_since)}", "bad"))
     age = "never read" if facts.age_s is None else f"read {span(int(facts.age_s * 1000))} ago"
     trip = "" if facts.rtt_s is None else f", a probe's round trip takes {facts.rtt_s * 1000:.0f} ms"
-    link = f", link {facts.link}" if facts.link else ", its link is the leader's: only that knows the round trip"
+    link = (
+        ""
+        if facts.link == "live"
+        else f", link {facts.link}"
+        if facts.link
+        else "; the round trip only its leader knows"
+    )
     return [*cells, Cell(f"; {age}{trip}{link}")]
 
 

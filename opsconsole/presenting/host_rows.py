@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from opsconsole.presenting.hosts import failures, gpu_values, health, is_fresh, known, mark, warnings
+from opsconsole.presenting.hosts import AWAY, failures, gpu_values, health, is_fresh, known, mark, warnings
 from opsconsole.presenting.rows import Cell, Column, LazyRows, TableView
 from opsconsole.presenting.text import clean, span
 from opsconsole.presenting.view import ClusterView, HostFacts
@@ -23,7 +23,7 @@ COLUMNS = (
     Column("BUSY", 7, right=True, by="busy_percent"),
     Column("TEMP", 7, right=True, from_width=100, by="temperature_c"),
     Column("POWER", 8, right=True, from_width=110, by="power_w"),
-    Column("ECC", 4, right=True, from_width=120, by="ecc"),
+    Column("ECC", 6, right=True, from_width=120, by="ecc"),
     Column("XID", 4, right=True, from_width=90, by="xid"),
     Column("RUNS", 4, right=True, by="run_count"),
     Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
@@ -52,6 +52,11 @@ class HostLook:
     @cached_property
     def fresh(self) -> bool:
         return is_fresh(self.view, self.record)
+
+    @property
+    def away(self) -> bool:
+        """It cannot be asked whether its runs go on."""
+        return self.record.reach in AWAY
 
     @cached_property
     def mark(self) -> Cell:
@@ -151,9 +156,9 @@ def _cells(h: HostLook) -> tuple[Cell, ...]:
         _reading(h, None if busy is None else f"{busy:.0f}%"),
         _reading(h, None if temperature is None else f"{temperature:.0f}C"),
         _reading(h, None if power is None else f"{power / 1000:.1f}k"),
-        Cell("?", "unknown") if h.ecc is None else Cell(f"{h.ecc:.0f}", "bad" if h.ecc else ""),
-        Cell(h.xid or "–", "bad" if h.xid else "dim"),
-        Cell(str(len(record.runs))),
+        _errors(h),
+        Cell("?", "unknown") if h.facts.probe is None else Cell(h.xid or "–", "bad" if h.xid else "dim"),
+        Cell(f"{len(record.runs)}?", "unknown") if h.away and record.runs else Cell(str(len(record.runs))),
         Cell(span(h.protected_ms), "accent") if h.protected_ms else Cell("–", "dim"),
         _state(h.view, record),
         Cell(str(record.held.bit_count())),
@@ -172,6 +177,12 @@ def _reading(h: HostLook, text: str | None) -> Cell:
     if text is None:
         return Cell("?", "unknown")
     return Cell(text) if h.fresh else Cell(f"was {text}", "dim")
+
+
+def _errors(h: HostLook) -> Cell:
+    """Errors do not pass because nobody reads them any more."""
+    cell = _reading(h, None if h.ecc is None else f"{h.ecc:.0f}")
+    return Cell(cell.text, "bad") if h.ecc else cell
 
 
 def _state(view: ClusterView, record: HostRecord) -> Cell:

@@ -15,38 +15,43 @@ from scheduler_core.fleet import HostState
 from scheduler_core.state import HostRecord
 
 REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 24, grow=True, by="reason"))
-WIDE = 140  # cells, for a trend beside the figures
 LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out ! failing"
 
 
 def figures(view: ClusterView, width: int) -> Line:
-    """Availability, occupancy, utilisation: a chain, each a part of the one before. Unknown is said."""
+    """Availability, occupancy, utilisation: a chain, each a part of the one before. Unknown is said first of all that
+    follows; the rest as far as there is room.
+    """
     s = sums(view)
     was, token = ("", "accent") if is_current(view) else ("was ", "dim")  # nobody keeps them true
     used = "?" if s.utilisation is None else f"{was}{s.utilisation:.0f}%"
-    unread = f" ({s.read} of {s.held} read)" if s.utilisation is not None and s.read < s.held else ""
-    line = [
+    trend = _trend(view)
+    chain = [
         Cell("Availability "),
         Cell(was + _percent(s.in_service, s.gpus), token),
         Cell(" → Occupancy "),
         Cell(was + _percent(s.held, s.in_service), token),
-        *(_trend(view) if width >= WIDE else []),
         Cell(" → Utilisation "),
         Cell(used, "unknown" if used == "?" else token),
-        Cell(unread, "unknown"),
-        Cell(f"   {s.held} of {count(s.gpus, 'GPU')} held, {s.free} free"),
     ]
-    if s.unknown_hosts:
-        line.append(Cell(f", {count(s.unknown_hosts, 'host')} not known now", "unknown"))
-    return line
+    rest = (
+        Cell(f", {count(s.unknown_hosts, 'host')} unknown" if s.unknown_hosts else "", "unknown"),
+        Cell(f" ({s.read} of {s.held} GPUs read)" if s.read < s.held else "", "unknown"),
+        Cell(f"   {s.free} of {count(s.gpus, 'GPU')} free"),
+        Cell(f"   occupancy {trend}" if trend else "", "dim"),
+    )
+    for cell in rest:
+        if sum(len(c.text) for c in (*chain, cell)) <= width:
+            chain.append(cell)
+    return chain
 
 
-def _trend(view: ClusterView) -> Line:
+def _trend(view: ClusterView) -> str:
     """Occupancy by the hour, as far back in the last day as the ledgers know."""
     hours = occupancy_by_hour(view)
     while hours and hours[0] is None:
         del hours[0]
-    return [Cell(f" {spark(hours, HOURS)} last {len(hours)}h", "dim")] if hours else []
+    return f"{spark(hours, HOURS)} last {len(hours)}h" if hours else ""
 
 
 def _percent(part: int, whole: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opsconsole.presenting.facts import Line, fact_lines
+from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.runs import unverified
@@ -40,6 +41,7 @@ def workload_head(view: ClusterView, wid: str, width: int) -> list[Line]:
             ("PHASE", _phase(view, record, run)),
             ("CONTRACT", _contract(view, record, run)),
             ("DRAIN", [Cell(_drained(view, run), "warn")]),
+            ("OTHERS", [Cell("; ".join(looking_words(view, [record.workload.id])), "warn")]),
         ],
         width,
     )
@@ -135,15 +137,19 @@ def _drained(view: ClusterView, run: Run | None) -> str:
     return "; ".join(found)
 
 
-def newest_run(view: ClusterView, wid: str) -> tuple[str, str] | None:
-    """The run whose output is worth reading, with the host of its first member; None where none has been."""
+def written(view: ClusterView, wid: str, run: str | None = None) -> tuple[str, str] | None:
+    """A run whose output can be read, with the host of its first member: the one that is asked for, else the newest;
+    None where none has been.
+    """
     record = view.state.workloads.get(WorkloadId(wid))
     if record is None:
         return None
+    found = {attempt.run: attempt.members[0].host for attempt in record.attempts}
     if record.run is not None:
-        return record.run, next(iter(view.state.runs[record.run].members))
-    last = record.attempts[-1] if record.attempts else None
-    return None if last is None else (last.run, last.members[0].host)
+        found[record.run] = next(iter(view.state.runs[record.run].members))
+    wanted = RunId(run or "")
+    newest = next(reversed(found), None)
+    return None if newest is None else (wanted, found[wanted]) if wanted in found else (newest, found[newest])
 
 
 def attempts_table(view: ClusterView, wid: str) -> TableView:

@@ -19,7 +19,7 @@ from opsconsole.presenting.summary import is_current
 from opsconsole.presenting.text import clock
 from opsconsole.presenting.trends import Trends
 from opsconsole.presenting.view import ClusterView
-from opsconsole.presenting.workload_detail import newest_run
+from opsconsole.presenting.workload_detail import written
 from opsconsole.settings import ASCII
 from opsconsole.ui.actions import app_bindings
 from opsconsole.ui.asking import Asking
@@ -35,7 +35,7 @@ from opsconsole.ui.frame import (
 )
 from opsconsole.ui.keymap import Keymap
 from opsconsole.ui.output import Output
-from opsconsole.ui.pages import MAP, OUTPUT, PAGES
+from opsconsole.ui.pages import MAP, OUTPUT, PAGES, RUNS
 from opsconsole.ui.places import Place
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.source import ConsoleSource
@@ -165,17 +165,24 @@ class ConsolePages(App[int]):
         for name, build in page.panes.items():
             if build is not None:
                 table = self.query_one(f"#{name}", Table)
-                at_end = name == OUTPUT and table.rowset.at >= len(table.rowset.rows) - 1
+                newest = self._newest(name, table)
                 table.show(build(self, view, self.place.subject), trouble if name != OUTPUT else "")
-                if at_end:
-                    table.action_end(True)
+                if newest and table.rowset.at != self._at_newest(name, table):
+                    table.move_to(self._at_newest(name, table))
                 self.show_title(table)
+
+    def _newest(self, name: str, table: Table) -> bool:
+        """Is the cursor on the newest row, of what grows while one looks on? Then it goes on to what is newer."""
+        return name in (OUTPUT, RUNS) and table.rowset.at == self._at_newest(name, table)
+
+    def _at_newest(self, name: str, table: Table) -> int:
+        return max(0, len(table.rowset.rows) - 1) if name == OUTPUT else 0
 
     def _look_closely(self, view: ClusterView) -> None:
         """What is kept or read only while the detail of a host or a workload is open."""
         if self.page == "host":
             self.trends.look(view, self.place.subject)
-        run = newest_run(view, self.place.subject) if self.page == "workload" else None
+        run = written(view, self.place.subject, self.selected(RUNS)) if self.page == "workload" else None
         self.output.want(*(run or ()))
 
     def _output_came(self) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Builder = Callable[["ConsolePages", ClusterView, str], TableView]
 Head = Callable[[ClusterView, str, int], list[Line]]
 MAP = "o-map"
+RUNS = "w-runs"
 OUTPUT = "w-output"
 
 
@@ -101,10 +102,11 @@ ALL = (
         "workload",
         "help back neighbour_after explain requeue cancel pane filter command quit",
         {
-            "w-runs": lambda app, view, of: attempts_table(view, of),
+            RUNS: lambda app, view, of: attempts_table(view, of),
             OUTPUT: lambda app, view, of: app.output.table(),
         },
         workload_head,
+        RUNS,
     ),
     Page("budgets", "help explain filter command quit", {"t-budgets": lambda app, view, of: budgets_table(view)}),
     Page(

@@ -12,7 +12,7 @@ from opsconsole.presenting.logbook import AT_ONCE, Logbook
 from opsconsole.presenting.outputs import KEPT, LONGEST, OutputText
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.trends import UNREAD, Trends, spark
-from opsconsole.presenting.workload_detail import attempts_table, newest_run
+from opsconsole.presenting.workload_detail import attempts_table, written
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import HostSeen, HostUnreachable, MemberExited, MemberReleased
 from scheduler_core.units import HOUR, MINUTE
@@ -117,8 +117,8 @@ def test_every_run_says_how_it_ended_the_newest_first() -> None:
     table = attempts_table(source.view(), "w")
     (row,) = table.rows
     assert row.cells[3].text == "10m" and "exit status 3; out of memory" in row.cells[5].text
-    assert row.cells[5].token == "bad" and newest_run(source.view(), "w") == ("w~1", "h1")
-    assert newest_run(source.view(), "gone") is None
+    assert row.cells[5].token == "bad" and written(source.view(), "w") == ("w~1", "h1")
+    assert written(source.view(), "gone") is None
 
 
 # -- output ------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,18 @@ from opsconsole.ui.app import OpsConsoleApp
 from opsconsole.ui.places import Place
 from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.source import OutputPiece
-from scheduler_core.ids import DrainId, HostName
-from scheduler_core.observations import By, HostSeen, UndrainRequested
+from scheduler_core.ids import DrainId, HostName, RunId, WorkloadId
+from scheduler_core.observations import (
+    By,
+    DrainRequested,
+    HostSeen,
+    MemberExited,
+    MemberReleased,
+    MemberStarted,
+    UndrainRequested,
+)
 from scheduler_core.units import HOUR, MINUTE
+from tests.core.clusters import Cluster
 from tests.ui.driving import check_snapshot, command, console, seen, settled, status
 from tests.ui.worlds import FakeSource, busy_world
 
@@ -223,8 +232,6 @@ async def test_a_blocked_drain_says_by_what() -> None:
     async with console(source, WIDE) as (app, pilot):
         await pilot.press("2", "G", "D")
         await pilot.press("escape")
-        from scheduler_core.observations import DrainRequested
-
         source.happen(DrainRequested(DrainId("d42"), HostName("gpu006"), By("kim", "switch")), later_ms=1000)
         app.redraw()
         await pilot.press("5")
@@ -290,3 +297,22 @@ async def test_runs_on_a_lost_host_are_unverified() -> None:
         await pilot.press("3")
         text = await settled(app, pilot)
         assert "Running, 1 unverified (6)" in text and "? unverified: gpu006" in text
+
+
+async def test_output_is_of_the_selected_run_and_goes_on_to_a_newer_one() -> None:
+    cluster, host = Cluster({"a": 1}, {"h1": 8}), HostName("h1")
+    cluster.running("w", "a", 8, HOUR, resumable=True)
+    source = FakeSource(cluster)
+    source.outputs = {run: [OutputPiece(f"this is {run}\n".encode())] for run in ("w~1", "w~2")}
+    async with console(source, WIDE) as (app, pilot):
+        await command(pilot, "go w")
+        assert "this is w~1" in await settled(app, pilot)
+        source.happen(MemberExited(RunId("w~1"), host, 1), MemberReleased(RunId("w~1"), host), later_ms=1000)
+        cluster.later(HOUR)
+        assert source.state.workloads[WorkloadId("w")].run == "w~2"
+        source.happen(MemberStarted(RunId("w~2"), host), later_ms=1000)
+        app.redraw()
+        app.redraw()
+        assert "this is w~2" in await settled(app, pilot)
+        await pilot.press("j")
+        assert "this is w~1" in await settled(app, pilot) and "failed" in seen(app)
