@@ -32,7 +32,7 @@ from scheduler_core.observations import (
     WorkloadMoved,
 )
 from scheduler_core.units import HOUR, MINUTE, WEIGHT
-from tests.ui.driving import command, commit, console, fill_plan, open_plan, plan_notes, seen, status
+from tests.ui.driving import check_snapshot, command, commit, console, fill_plan, open_plan, plan_notes, seen, status
 from tests.ui.worlds import FakeSource, busy_world
 
 OTHER = By("lee", "was faster")
@@ -402,3 +402,26 @@ async def test_who_else_has_a_plan_open_is_said_and_others_hear_of_ours() -> Non
         await pilot.press("escape")
         await pilot.pause()
         assert source.told_plan is None
+
+
+async def test_the_details_of_a_host_and_a_workload_say_who_is_about_to_act_there() -> None:
+    source = world()
+    source.others = [OpenPlan("lee", "drain", ("gpu003",), source.view().wall_ms)]
+    async with console(source) as (app, pilot):
+        await open_plan(app, pilot, "2", "gpu003", "enter")
+        await pilot.pause()
+        assert "lee has a plan open since 14:32:07: drain gpu003" in seen(app)
+        source.others = [OpenPlan("ann", "cancel", ("w7",), source.view().wall_ms)]
+        await open_plan(app, pilot, "3", "w7", "enter")
+        await pilot.pause()
+        assert "ann has a plan open since 14:32:07: cancel w7" in seen(app) and "lee" not in seen(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda s: f"{s[0]}x{s[1]}")
+async def test_a_dialog_with_all_its_fields_looks_as_it_did(size: tuple[int, int]) -> None:
+    source = world()
+    source.others = [OpenPlan("lee", "drain", ("gpu003",), source.view().wall_ms)]
+    async with console(source, size) as (app, pilot):
+        app.window.now, app.window.until = (lambda: 0.0), 894.0
+        await command(pilot, "cordon gpu003 gpu004 --for 2h --ticket OPS-118")
+        await check_snapshot(app, pilot, f"fields-{size[0]}")
