@@ -139,7 +139,7 @@ def _print_event(args: argparse.Namespace, happening: Happening) -> None:
     if args.json:
         print(json.dumps(row.data), flush=True)
     else:
-        when, source, what = (cell.text for cell in row.cells)
+        when, source, what = (cell.text for cell in row.cells[:3])
         print(f"{when}  {source:9}  {what}", flush=True)
 
 

@@ -25,6 +25,7 @@ COLUMNS = (
     Column("UNALLOCATED", 11, right=True, from_width=100, by="unallocated_gpus"),
     Column("WAITING", 7, right=True, from_width=70, by="waiting_gpus"),
     Column("P90 WAIT", 8, right=True, from_width=110, by="p90_wait_s"),
+    Column("MAX", 6, right=True, by="max_gpus", extra=True),
 )
 
 
@@ -87,6 +88,7 @@ def budgets_table(view: ClusterView) -> TableView:
             Cell(str(free[budget]), "dim" if not free[budget] else ""),
             Cell(str(wanted[budget])),
             Cell(span(longest) if longest is not None else "–", "dim" if longest is None else ""),
+            Cell("–", "dim") if b.max_gpus is None else Cell(str(b.max_gpus)),
         )
         data = {
             "budget": state.budgets.paths[budget],

@@ -15,7 +15,7 @@ from scheduler_core.state import DrainRecord, HostRecord
 
 COLUMNS = (
     Column("HOST", 11, by="host", most=24),
-    Column("STATE", 10),
+    Column("STATE", 10, by="state"),
     Column("MODE", 8, by="mode", most=14),
     Column("RUNS", 4, right=True, by="runs_left"),
     Column("EMPTY BY", 12, right=True, by="empty_by_ms"),

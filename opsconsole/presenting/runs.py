@@ -14,7 +14,7 @@ COLUMNS = (
     Column("BUDGET", 12, by="budget", most=24),
     Column("OWNER", 8, from_width=90, by="owner", most=12),
     Column("GPUS", 4, right=True, by="gpus"),
-    Column("HOSTS", 11, grow=True),
+    Column("HOSTS", 11, grow=True, by="hosts"),
     Column("RAN / MIN", 15, right=True, by="ran_s"),
     Column("CONTRACT", 20),
 )

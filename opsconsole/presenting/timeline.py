@@ -7,13 +7,15 @@ from typing import Any
 
 from opsconsole.presenting.rows import Cell, Column, LazyRows, Row, TableView
 from opsconsole.presenting.sentences import sentence, source_of, subject_of
-from opsconsole.presenting.text import clock, day_seconds
+from opsconsole.presenting.text import clean, clock, day_seconds
 from opsconsole.presenting.view import ClusterView, Happening
 
 COLUMNS = (
     Column("TIME", 8, most=12, by="wall_ms"),
     Column("SOURCE", 9, by="source"),
     Column("WHAT", 40, grow=True, by="what"),
+    Column("ABOUT", 14, by="about", most=30, extra=True),
+    Column("KIND", 20, by="kind", extra=True),
 )
 TOKENS = {"hardware": "warn", "person": "accent", "scheduler": "", "run": "dim"}
 
@@ -36,7 +38,8 @@ VALUES: dict[str, Callable[[Happening], Any]] = {
 def _cells(happening: Happening, now_ms: int | None) -> tuple[Cell, ...]:
     source = source_of(happening.event)
     at = clock(happening.wall_ms) if now_ms is None else day_seconds(happening.wall_ms, now_ms)
-    return Cell(at, "dim"), Cell(source, TOKENS[source]), Cell(sentence(happening.event))
+    what, about = sentence(happening.event), clean(subject_of(happening.event), 60)
+    return Cell(at, "dim"), Cell(source, TOKENS[source]), Cell(what), Cell(about), Cell(happening.kind, "dim")
 
 
 def timeline_table(view: ClusterView) -> TableView:

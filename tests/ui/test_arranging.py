@@ -194,3 +194,23 @@ async def test_a_picker_shows_its_keys_at_every_size(size: tuple[int, int]) -> N
         await pilot.resize_terminal(80, 20)
         await pilot.pause()
         assert "Esc:" in seen(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "keys"),
+    [
+        ("3", "workload=w7", ["w7"]),
+        ("3", "workload=olmo-32b !reason=held attempt=0", ["w7"]),
+        ("4", "budget=olmo/eval running>0 max=?", ["olmo/eval"]),
+        ("5", "host=gpu001 state=draining", ["d41"]),
+        ("7", "about=gpu005 source=person kind=CordonRequested", ["3"]),
+    ],
+)
+async def test_columns_of_every_page_are_keys_also_those_that_are_not_shown(
+    page: str, text: str, keys: list[str]
+) -> None:
+    async with console(busy_world(), WIDE) as (app, pilot):
+        await pilot.press(page)
+        await command(pilot, f"filter {text}")
+        assert app.table is not None and app.table.rowset.filter.text == text, status(app)
+        assert [row.data.get("budget", row.key) if page == "4" else row.key for row in app.table.rowset.rows] == keys

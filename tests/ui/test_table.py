@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import random
-import time
+import unicodedata
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.app import App, ComposeResult
+from textual.events import MouseScrollDown
 
 from opsconsole.presenting.filtering import parse_filter
+from opsconsole.presenting.layout import layout, total
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.text import clean
+from opsconsole.ui.messages import RowOpened
 from opsconsole.ui.themes import DARK
 from opsconsole.ui.widgets import table as table_module
-from opsconsole.ui.widgets.painting import paint_row
+from opsconsole.ui.widgets.painting import MARGIN, paint_header, paint_row
 from opsconsole.ui.widgets.table import Table
 
 COLUMNS = (Column("NAME", 10, most=20), Column("N", 5, right=True, by="n"), Column("NOTE", 8, grow=True))
@@ -141,10 +148,10 @@ async def test_columns_line_up_by_terminal_cells() -> None:
         assert {cell_len(line) for line in lines(bench)[: len(rows)]} == {bench.t.scrollable_content_region.width}
 
 
-async def test_ten_thousand_rows_are_filled_fast_and_only_visible_ones_are_drawn(
+async def test_of_ten_thousand_rows_only_visible_ones_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """G5-08."""
+    """G5-08. How long it takes: benchmarks/ui/tables.py."""
     painted: list[str] = []
 
     def counting(row: Row, *rest: Any) -> list[Segment]:
@@ -155,10 +162,8 @@ async def test_ten_thousand_rows_are_filled_fast_and_only_visible_ones_are_drawn
     rows = [row(f"r{n:05}", n) for n in range(10_000)]
     bench = Bench()
     async with bench.run_test(size=(120, 40)) as pilot:
-        begun = time.perf_counter()
         bench.t.show(view(rows))
         await pilot.pause()
-        assert time.perf_counter() - begun < 0.5  # 0.05 measured; the margin is for a busy machine
         assert 0 < len(set(painted)) <= 40
         painted.clear()
         bench.t.show(view([row(r.key, n) for n, r in enumerate(rows)]))
@@ -188,11 +193,95 @@ async def test_an_outage_a_filter_and_nothing_are_different_words() -> None:
         assert "none of 1 passes the filter" in lines(bench)[1]
 
 
+class Opened(Bench):
+    """Remembers what was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    def on_row_opened(self, message: RowOpened) -> None:
+        self.opened.append(message.key)
+
+
 async def test_a_click_selects_and_a_double_click_opens() -> None:
-    bench = Bench()
+    bench = Opened()
     async with bench.run_test(size=(60, 20)) as pilot:
         bench.t.show(view([row(f"r{n}", n) for n in range(5)]))
         await pilot.pause()
-        top = bench.t.content_region.y - bench.t.region.y
-        await pilot.click(Table, offset=(5, top + 3))
-        assert bench.t.rowset.cursor == "r2"
+        await pilot.click(Table, offset=(5, 3))
+        assert bench.t.rowset.cursor == "r2" and not bench.opened
+        await pilot.click(Table, offset=(5, 4), times=2)
+        await pilot.pause()
+        assert bench.t.rowset.cursor == "r3" and bench.opened == ["r3"]
+        await pilot.click(Table, offset=(5, 12))
+        await pilot.click(Table, offset=(5, 2), button=3)
+        assert bench.t.rowset.cursor == "r3", "below the rows there is nothing, and the other buttons do nothing"
+
+
+async def test_a_click_on_a_header_sorts_again_the_other_way_and_again_not_at_all() -> None:
+    bench = Bench()
+    async with bench.run_test(size=(60, 20)) as pilot:
+        bench.t.show(view([row(f"r{n}", n) for n in (3, 1, 2)]))
+        await pilot.pause()
+        at = lines(bench)[0].index("N", lines(bench)[0].index("NAME") + 4)
+        shown = []
+        for _ in range(3):
+            await pilot.click(Table, offset=(at, 0))
+            await pilot.pause(0.6)  # or it would be a double click
+            shown.append(([*bench.t.rowset.place], lines(bench)[0][at - 1 : at + 1].strip()))
+        assert shown == [(["r1", "r2", "r3"], "N▲"), (["r3", "r2", "r1"], "N▼"), (["r3", "r1", "r2"], "N")]
+
+
+async def test_the_wheel_scrolls_and_leaves_the_cursor_and_dragging_does_nothing() -> None:
+    bench = Bench()
+    async with bench.run_test(size=(60, 20)) as pilot:
+        bench.t.show(view([row(f"r{n:03}", n) for n in range(100)]))
+        await pilot.pause()
+        for _ in range(3):
+            bench.t.post_message(MouseScrollDown(bench.t, 5, 5, 0, 1, 0, False, False, False))
+        await pilot.pause()
+        top = bench.t._top
+        assert top > 0 and bench.t.rowset.cursor == "r000"
+        bench.t.show(view([row(f"r{n:03}", n) for n in range(100)]))
+        await pilot.pause()
+        assert bench.t._top == top, "a new picture does not scroll back"
+        await pilot.mouse_down(Table, offset=(5, 3))
+        await pilot.hover(Table, offset=(20, 9))
+        await pilot.mouse_up(Table, offset=(20, 9))
+        await pilot.pause()
+        assert bench.screen.get_selected_text() is None and not bench.t.rowset.marks
+
+
+def is_whole(line: str, width: int) -> bool:
+    return cell_len(line) == width and not any(unicodedata.category(c) in ("Cc", "Cs") for c in line)
+
+
+HOSTILE = st.text(max_size=300) | st.sampled_from(
+    ["[red]x[/]", "[@click=app.quit]q[/]", "\x1b[31mred\x1b]0;title\x07", "\u202egnp.exe", "日" * 300, "👩‍💻" * 40, ""]
+)
+
+
+@given(st.lists(HOSTILE, min_size=3, max_size=3), st.integers(0, 90), st.integers(0, 60), st.booleans())
+def test_a_row_fills_its_columns_exactly_whatever_it_is_called(
+    names: list[str], width: int, outer: int, wide: bool
+) -> None:
+    placed = layout(COLUMNS, width, outer, wide)
+    shown = Row("k", tuple(Cell(clean(name), "bad") for name in names))
+    segments = paint_row(shown, placed, {}, Style(), cursor=True, marked=True)
+    assert is_whole("".join(segment.text for segment in segments), total(placed) + MARGIN)
+    header = paint_header(placed, Style(), ["-n", "name", "gone"])
+    assert is_whole("".join(segment.text for segment in header), total(placed) + MARGIN)
+
+
+@pytest.mark.parametrize("count", [0, 1, 10_000])
+async def test_every_key_works_on_no_row_on_one_and_on_ten_thousand(count: int) -> None:
+    bench = Bench()
+    async with bench.run_test(size=(60, 20)) as pilot:
+        bench.t.show(view([row(f"r{n:05}", n) for n in range(count)]))
+        bench.t.focus()
+        await pilot.press("j", "k", "G", "pagedown", "pageup", "h", "l", "enter", "g", "space", "v", "G", "v")
+        await pilot.pause()
+        assert len(bench.t.rowset.marks) == count
+        await pilot.press("asterisk")
+        assert not bench.t.rowset.marks
