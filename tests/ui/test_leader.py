@@ -72,3 +72,23 @@ async def test_a_leader_that_is_killed_just_before_a_plan_is_carried_out() -> No
                 assert [h["state"] for h in live.json("hosts")] == ["serving"]
         finally:
             leader.kill()
+
+
+async def test_a_follower_reads_the_output_of_a_run_as_it_is_written() -> None:
+    """From its host, over a connection of its own; with the page the connection goes."""
+    async with live_cluster(1) as live:
+        leader = live.serve()
+        try:
+            async with following(live) as (app, pilot):
+                await until(pilot, lambda: "1●" in seen(app) and "leader: serve" in seen(app), "the leader")
+                script = "i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i of it; sleep 0.1; done"
+                wid = await asyncio.to_thread(live.submit, "--gpus", "1", "--", "sh", "-c", script)
+                source = app.source
+                await until(pilot, lambda: any(r.workload == wid for r in source.view().state.runs.values()), "a run")
+                app.go("workload", wid)
+                await until(pilot, lambda: "line 5 of it" in seen(app) and "(live)" in seen(app), "its output")
+                await until(pilot, lambda: "line 15 of it" in seen(app), "more of it")
+                app.go("overview")
+                assert app.output.idle
+        finally:
+            leader.kill()
