@@ -58,10 +58,12 @@ PAGES: dict[str, tuple[Part, ...]] = {
     "timeline": (("SOURCE", "hardware, run, scheduler or person: who made it happen"),),
 }
 FILTERS: tuple[Part, ...] = (
-    ("word", "rows with that word anywhere"),
-    ("key=value  key!=value", "a column or a key of --json: state=serving, owner!=ada"),
-    ("key>value  key<value", "numbers and times: waited>2h, busy<50"),
+    ("word", "rows with that in one of their words"),
+    ("key=value  key!=value", "a column, shown or not: state=serving, owner!=ada, busy=? for what is not known"),
+    ("key>value  < >= <=", "amounts: waited>2h, busy<50%, gpus>=8"),
     ("key~pattern", "a regular expression"),
+    ("!part", "what that part would not: !draining, !budget=olmo/eval"),
+    ('"two words"', "quotes keep blanks together: why=\"no shape\""),
 )
 
 
