@@ -107,6 +107,15 @@ def test_reclaim_leaves_alone_whom_it_need_not_take() -> None:
     assert scene.fates("reclaim") == {"a0": "evicted", "a1": "running", "new": "placed after release"}
 
 
+def test_reclaim_passes_over_a_queue_that_nothing_can_be_taken_from() -> None:
+    """`safe` would be the first to lose, by its priority; it holds less than it deserves."""
+    queues = [Queue("lab", 5, priority=1), Queue("a", 4, parent="lab"), Queue("b", 0, parent="lab"), Queue("safe", 6)]
+    scene = Scene(
+        (job("b0", 4, "b"), "n0"), (job("s0", 4, "safe"), "n0"), (job("new", 4), ""), queues=queues, nodes=(8,)
+    )
+    assert scene.fates("reclaim") == {"b0": "evicted", "s0": "running", "new": "placed after release"}
+
+
 def test_reclaim_touches_nothing_that_is_not_preemptible() -> None:
     assert Scene((job("a0", 12, preemptible=False), "n0"), (job("b", 4, "b"), "")).fates("reclaim")["b"] == "pending"
 

@@ -85,7 +85,7 @@ def test_asset_fairness_may_give_less_than_an_equal_part() -> None:
         pytest.param(Use([8, 64]), Use([8, 64]), 0, id="nothing tells them apart"),
         pytest.param(Use([16, 8], 3), Use([8, 8]), -1, id="weight divides"),
         pytest.param(Use([16, 8], minimum=[24, 0]), Use([4, 8]), -1, id="who is below its minimum goes first"),
-        pytest.param(Use([16, 8], minimum=[8, 0]), Use([4, 8]), 1, id="a minimum that is reached counts no more"),
+        pytest.param(Use([8, 8], minimum=[8, 0]), Use([4, 8]), 1, id="a minimum that is reached counts no more"),
         pytest.param(Use([4, 8], minimum=[8, 0]), Use([6, 8], minimum=[24, 0]), 1, id="two in need: by their minima"),
         pytest.param(Use([4, 0], minimum=[0, 64]), Use([1, 0]), 1, id="need is of the dominant resource only"),
         pytest.param(Use([1, 0], 0), Use([32, 0]), 1, id="weight 0 comes last"),

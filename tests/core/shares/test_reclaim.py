@@ -41,6 +41,11 @@ def test_from_whom(held: tuple[int, int], taken: int, goes: bool) -> None:
     assert allowed(pair(*held), ("b", taken)) is goes
 
 
+def test_what_is_deserved_counts_where_the_share_is_smaller() -> None:
+    """As it is where little is asked for."""
+    assert not allowed([Holding("a", 4, 8, 6), Holding("b", 6, 2, 6)], ("b", 2))
+
+
 def test_of_several_victims_each_must_be_one_when_its_turn_comes() -> None:
     assert allowed(pair(6, 10), ("b", 1), ("b", 1))
     assert not allowed(pair(6, 9), ("b", 1), ("b", 1))
