@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+STEP_MS = 1000  # less than this is a time service at work
 LONGEST_OFF_MS = 90 * 86_400_000  # a wall clock further ahead than this after a reboot is not believed
 
 
@@ -73,3 +74,24 @@ class BootClock:
             return at, wall
         least = self._last + at
         return at, wall if least <= wall <= least + LONGEST_OFF_MS else least
+
+
+class WallWatch:
+    """Notices when somebody sets the wall clock. What a time service slews meanwhile is no step."""
+
+    def __init__(self, boot_now: Callable[[], int] = boot_now_ms, wall_now: Callable[[], int] = wall_now_ms) -> None:
+        self._boot_now, self._wall_now = boot_now, wall_now
+        self._apart = self._look() or 0
+
+    def stepped_ms(self) -> int:
+        """Since the last call: forward, back where negative, 0 where it went as it should."""
+        apart = self._look()
+        if apart is None:
+            return 0
+        by, self._apart = apart - self._apart, apart
+        return by if abs(by) >= STEP_MS else 0
+
+    def _look(self) -> int | None:
+        """Wall time less time since boot; None where this process was stopped between the two looks."""
+        before, wall, after = self._boot_now(), self._wall_now(), self._boot_now()
+        return wall - before if after - before < STEP_MS // 10 else None

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from opsconsole.admitting import record_of, refusal
-from opsconsole.clock import BootClock, boot_now_ms, wall_now_ms
+from opsconsole.clock import BootClock, WallWatch, boot_now_ms, wall_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
 from opsconsole.following import Follower
 from opsconsole.hostlinks import HostLinks
@@ -25,7 +25,7 @@ from scheduler_core.decisions import Decision
 from scheduler_core.engine import Engine, Step
 from scheduler_core.image import StateImage, from_image, to_image
 from scheduler_core.lapses import lapsed
-from scheduler_core.observations import Observation, ReloadRequested
+from scheduler_core.observations import ClockStepped, Observation, ReloadRequested
 from scheduler_core.state import ClusterState
 
 TICK_S = 0.2  # at most, between two looks at what is asked for
@@ -63,6 +63,7 @@ class Leader:
         self._workers: set[asyncio.Task[None]] = set()
         self._beat_ms = boot_now_ms()  # when this process last lived for sure
         self._absent_ms = 0
+        self._wall = WallWatch()
         self._kept = ""  # digest of the inventory that the store has
         self.journal = JournalledEngine.of(picture.store, picture.following, epoch, picture.alarm)
         self.links = HostLinks(picture, epoch, make_pool, self._emit, self.lose)
@@ -89,6 +90,8 @@ class Leader:
         while not self.lost:
             await self._wait()
             self._beat()
+            if stepped_ms := self._wall.stepped_ms():
+                self._emit([ClockStepped(stepped_ms)])
             if self._absent_ms:
                 await self._after_absence(reconcile_s)
             if not self.lost:

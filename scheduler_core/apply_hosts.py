@@ -16,6 +16,7 @@ from scheduler_core.ids import ROOT, BudgetId, HostName, RunId
 from scheduler_core.observations import (
     AutoDrainProposed,
     By,
+    ClockStepped,
     HostDeclared,
     HostFenced,
     HostSeen,
@@ -51,8 +52,8 @@ def reload_requested(state: ClusterState, event: ReloadRequested) -> None:
     """Nothing yet: the inventory itself follows in the same tick."""
 
 
-def refused(state: ClusterState, event: RequestRefused) -> None:
-    """For the record only."""
+def only_told(state: ClusterState, event: RequestRefused | ClockStepped) -> None:
+    """For the record."""
 
 
 def _keep_budget(state: ClusterState, name: BudgetId, budgets: dict[BudgetId, Budget]) -> None:

@@ -167,6 +167,15 @@ class RequestRefused:
     by: By
 
 
+@dataclass(frozen=True, slots=True)
+class ClockStepped:
+    """Somebody set the wall clock of the leader's machine, `by_ms` forward, or back where negative. It changes nothing:
+    cluster time knows no wall clock.
+    """
+
+    by_ms: int
+
+
 Observation = (
     Request
     | InventoryLoaded
@@ -180,4 +189,5 @@ Observation = (
     | MemberReleased
     | MemberNeverStarted
     | RequestRefused
+    | ClockStepped
 )

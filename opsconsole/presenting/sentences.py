@@ -58,6 +58,12 @@ def _seen(e: o.HostSeen) -> str:
     return f"{e.host} answers (boot {e.boot_id[:8]})" + (f": {', '.join(notes)}" if notes else "")
 
 
+def _clock_stepped(e: o.ClockStepped) -> str:
+    way = "forward" if e.by_ms > 0 else "back"
+    told = f"the head node's clock was set {way} by {span(abs(e.by_ms))}"
+    return f"{told}: times before are in the old time; no promise moves"
+
+
 def _exited(e: o.MemberExited) -> str:
     how = f"exit status {e.exit_code}" if e.exit_code is not None else e.signal or "nobody knows how"
     return f"{e.run} ended on {e.host}: {how}{', after a stop' if e.signalled else ''}"
@@ -89,6 +95,7 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.HostStale: "readings of {e.host} are too old",
     o.HostUnreachable: "{e.host} cannot be reached: {e.why}",
     o.HostFenced: "{e.host} was powered off",
+    o.ClockStepped: _clock_stepped,
     o.AutoDrainProposed: "health proposes to drain {e.host}: {e.reason}",
     o.MemberStarted: "{e.run} runs on {e.host}",
     o.MemberExited: _exited,
@@ -111,6 +118,7 @@ HARDWARE = (
     o.HostStale,
     o.HostUnreachable,
     o.HostFenced,
+    o.ClockStepped,
     o.AutoDrainProposed,
     d.HostLost,
     d.MemberLeaked,

@@ -87,6 +87,12 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
         ),
         (o.HostFenced(HOST, CommandId("c1")), "gpu022 was powered off", "hardware", "gpu022"),
         (
+            o.ClockStepped(-3_600_000),
+            "the head node's clock was set back by 1h: times before are in the old time; no promise moves",
+            "hardware",
+            "",
+        ),
+        (
             o.MemberExited(RUN, HOST, None, "SIGTERM", True),
             "train-7~2 ended on gpu022: SIGTERM, after a stop",
             "run",

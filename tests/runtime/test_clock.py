@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opsconsole.clock import LONGEST_OFF_MS, BootClock, boot_id, boot_now_ms, wall_now_ms
+from opsconsole.clock import LONGEST_OFF_MS, BootClock, WallWatch, boot_id, boot_now_ms, wall_now_ms
 from opsconsole.store.store import Store
 from scheduler_core.units import DAY, HOUR, MINUTE
 from tests.core.clusters import T0, Cluster
@@ -34,6 +34,9 @@ class HeadNode:
 
     def reboot(self, up_ms: int, wall_ms: int) -> None:
         self.boot, self.up_ms, self.wall_ms = f"{self.boot}'", up_ms, wall_ms
+
+    def wall_watch(self) -> WallWatch:
+        return WallWatch(lambda: self.up_ms, lambda: self.wall_ms)
 
     def clock(self, last_ms: int = 0) -> BootClock:
         """As a process makes it when it starts."""
@@ -147,3 +150,24 @@ def test_it_reads_this_machine(store: Store) -> None:
     assert abs(clock.now() - wall_now_ms()) < MINUTE
     assert first <= boot_now_ms() and clock.now() <= clock.now()
     assert boot_now_ms() >= time.monotonic_ns() // 1_000_000 - 1
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR, -7 * DAY])
+def test_a_step_of_the_wall_clock_is_noticed_once(store: Store, by: int) -> None:
+    node = HeadNode(store)
+    watch = node.wall_watch()
+    for _ in range(3):
+        node.pass_by(200)
+        assert watch.stepped_ms() == 0
+    node.pass_by(200, 200 + by)
+    assert watch.stepped_ms() == by
+    node.pass_by(200)
+    assert watch.stepped_ms() == 0
+
+
+def test_a_clock_that_a_time_service_slews_has_not_been_set(store: Store) -> None:
+    node = HeadNode(store)
+    watch = node.wall_watch()
+    for _ in range(20):
+        node.pass_by(10 * MINUTE, 10 * MINUTE + 300)
+        assert watch.stepped_ms() == 0

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -460,6 +461,26 @@ async def test_a_host_that_knows_a_newer_leader_ends_leading(tmp_path: Path) -> 
     assert not any(host.runs for host in rig.hosts.values())
     with pytest.raises(StoreError, match=r"older copy: .*epoch 99 leads here"):
         await rig.runtime().lead("test")
+
+
+async def test_a_step_of_the_wall_clock_is_journalled_and_moves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G2-24: an hour back in the middle of a min runtime."""
+    set_by = [0]
+    watch = partial(clock.WallWatch, wall_now=lambda: clock.wall_now_ms() + set_by[0])
+    monkeypatch.setattr(live, "WallWatch", watch)
+    rig = Rig(tmp_path, names=("h1",))
+    async with rig.leading() as runtime:
+        await runtime.ask(job("w", 60, min_s=1800))
+        await until(lambda: started(runtime, "w"), "it")
+        before, ends = runtime.state.now, record(runtime, "w").run
+        set_by[0] = -3_600_000
+        await until(lambda: any(event.kind == "ClockStepped" for event in runtime.events), "the step to be told")
+        (told,) = [event for event in runtime.events if event.kind == "ClockStepped"]
+        assert abs(told.value.by_ms + 3_600_000) < 1000 and told.told
+        assert 0 <= runtime.state.now - before < 60_000 and record(runtime, "w").run == ends
+        assert runtime.state.runs[ends].protected(runtime.state.now)  # type: ignore[index]
 
 
 async def test_a_worker_that_fails_is_not_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
