@@ -21,7 +21,9 @@ def queue(name: str, allocated: int, deserved: int | None = 4, fair_share: int =
         pytest.param(queue("z", 2, claim=2), queue("a", 0, claim=5, priority=9), id="within what it deserves with it"),
         pytest.param(queue("z", 7, priority=1), queue("a", 5), id="the higher priority"),
         pytest.param(
-            queue("z", 5, claim=3), queue("a", 0, deserved=0, fair_share=0, claim=1), id="who may have anything at all"
+            queue("z", 9, losses=3),
+            queue("a", 3, deserved=0, fair_share=0, losses=3),
+            id="who may have anything at all",
         ),
         pytest.param(queue("z", 5, claim=1), queue("a", 5, claim=2), id="the smaller part with the claim"),
         pytest.param(queue("z", 7, losses=3), queue("a", 6, losses=1), id="and without what it loses"),
