@@ -1,7 +1,8 @@
 """The four actions of a quota scheduler on a small cluster (KAI): allocate, consolidate, reclaim, preempt.
 
 Each goes through what waits, in line; for a job, victims are added one by one until it fits and the rules allow it. Who
-still fits afterwards keeps its GPUs or moves, and is no victim; what actions have placed stays where it is.
+still fits afterwards keeps its GPUs or moves, and is no victim. What an action has placed stays, what it has evicted
+starts in no later one.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class QuotaActions:
             "reclaim": self._reclaim,
             "preempt": self._preempt,
         }[action]
-        left = list(self._cluster.waiting)
+        left = [name for name, outcome in self._outcomes.items() if outcome.fate is Fate.PENDING]
         while left:
             name = self._cluster.first_in_line(left)
             left.remove(name)

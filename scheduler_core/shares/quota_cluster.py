@@ -56,13 +56,11 @@ class QuotaCluster:
         for job in self.jobs.values():
             if job.queue not in self._queues:
                 raise UnknownIdError(f"job {job.id!r} is of queue {job.queue!r}, which is not there")
+            if missing := set(self.running.get(job.id, ())) - set(nodes):
+                raise UnknownIdError(f"job {job.id!r} runs on {min(missing)!r}, which is not there")
         asked = self._sums(self.jobs)
         asking = [replace(q, request=asked[q.id]) for q in self._queues.values()]
         self.fair_shares = divide_tree(self.total, asking, k)
-
-    @property
-    def waiting(self) -> list[str]:
-        return [name for name in self.jobs if name not in self.running]
 
     def free(self) -> dict[str, Exact]:
         """GPUs of each node that nobody holds."""

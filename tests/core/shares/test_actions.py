@@ -154,9 +154,19 @@ def test_actions_follow_one_another_on_what_the_last_one_left() -> None:
     assert scene.fates("reclaim") == {"a0": "evicted", "b1": "placed", "b2": "placed after release"}
 
 
-def test_a_job_of_no_queue_is_a_mistake() -> None:
+def test_what_was_evicted_starts_in_no_later_action() -> None:
+    """Its GPUs are not free yet: it does not come back as what preempts others of its queue either."""
+    b0, b1 = job("b0", 8, "b", priority=1), job("b1", 4, "b", preemptible=False)
+    scene = Scene((b0, "n0"), (b1, "n0"), (job("new", 6), ""), queues=[Queue("a", 6), Queue("b", 4)])
+    for action in ("reclaim", *ACTIONS):
+        assert scene.fates(action) == {"b0": "evicted", "b1": "running", "new": "placed after release"}
+
+
+def test_a_job_of_no_queue_or_on_no_node_is_a_mistake() -> None:
     with pytest.raises(UnknownIdError, match="job 'x' is of queue 'z'"):
         Scene((job("x", 1, "z"), ""))
+    with pytest.raises(UnknownIdError, match="job 'x' runs on 'n7'"):
+        Scene((job("x", 1), "n7"))
 
 
 waiting = st.lists(
