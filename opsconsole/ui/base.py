@@ -75,6 +75,8 @@ class ConsoleBase(ConsolePages):
         closing.once("close", self.source.close)
         await closing.finish(1.5)
         await super()._shutdown()
+        if (reader_ends := getattr(self._driver, "exit_event", None)) is not None:
+            reader_ends.set()  # a hang-up brings SIGCONT too, for which Textual starts a second one and waits for one
         if deadline is not None:
             deadline.met()
 

@@ -152,6 +152,21 @@ def test_a_terminal_that_is_gone_ends_the_console() -> None:
         terminal.close()
 
 
+def test_a_hang_up_that_wakes_it_too_leaves_nothing_behind() -> None:
+    """The kernel sends SIGCONT after SIGHUP: it must not leave a second reader of keys behind that never ends."""
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        for _ in range(5):
+            terminal.process.send_signal(signal.SIGCONT)
+            time.sleep(0.1)
+        os.close(terminal.slave)
+        os.close(terminal.master)
+        assert terminal.process.wait(ENDED) != 0
+    finally:
+        terminal.close()
+
+
 def test_screens_import_no_transport_store_or_hostkit() -> None:
     """And no asyncssh: the first frame is worth 150 ms."""
     code = (
