@@ -37,8 +37,10 @@ SECTIONS = (
     Section("runs_failed", "Runs that failed", past.runs_failed),
     Section("preemptions", "Preemptions", past.preemptions),
     Section("overrides", "Overrides", past.overrides),
+    Section("refused", "Refused", past.refused),
     Section("breaker", "Breaker", past.breaker),
     Section("leaks", "Leaked GPUs", past.leaks),
+    Section("clock", "Clock steps", past.clock),
 )
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsconsole.presenting.sentences import sentence
 from opsconsole.presenting.shift import Entry, Shift, by_whom, of_whom, who, zoned
 from opsconsole.presenting.view import Happening
 from scheduler_core import decisions as d
 from scheduler_core import observations as o
 from scheduler_core.fleet import HostState
-from scheduler_core.ids import HostName
-from scheduler_core.units import GPU_HOUR
+from scheduler_core.ids import BudgetId, HostName
+from scheduler_core.units import GPU_HOUR, WEIGHT
 
 KINDS = (
     o.WorkloadSubmitted,
     o.DrainRequested,
     o.UndrainRequested,
     o.HostDeclared,
+    o.WeightChanged,
+    o.UsageForgotten,
+    o.RequestRefused,
+    o.ClockStepped,
     o.HostUnreachable,
     o.MemberExited,
     o.MemberNeverStarted,
@@ -99,7 +104,7 @@ def preemptions(shift: Shift) -> Iterator[Entry]:
 
 
 def overrides(shift: Shift) -> Iterator[Entry]:
-    """Guarantees broken, and words taken for a host's, by a person. To cancel one's own work is neither."""
+    """Guarantees broken, words taken for a host's, and shares changed, by a person. To cancel one's work is none."""
     for happening in shift.happenings:
         match happening.event:
             case d.StopDecided(override=True) as e if e.cause is not d.StopCause.CANCEL:
@@ -108,6 +113,23 @@ def overrides(shift: Shift) -> Iterator[Entry]:
                 yield Entry(e.run, said, happening.wall_ms, {**whose, "by": e.actor, "reason": e.reason})
             case o.HostDeclared(host=host, what=what, by=by):
                 yield Entry(host, f"declared {what} by {by_whom(by)}", happening.wall_ms, who(by))
+            case o.WeightChanged(budget=budget, weight=weight, by=by):
+                said = f"weight {weight / WEIGHT:g} by hand, by {by_whom(by)}"
+                yield Entry(_path(shift, budget), said, happening.wall_ms, who(by))
+            case o.UsageForgotten(budget=budget, by=by):
+                yield Entry(_path(shift, budget), f"usage forgotten by {by_whom(by)}", happening.wall_ms, who(by))
+
+
+def _path(shift: Shift, budget: BudgetId) -> str:
+    return shift.state.budgets.paths.get(budget, budget)
+
+
+def refused(shift: Shift) -> Iterator[Entry]:
+    """What people asked for and the leader did not do."""
+    for happening, event in shift.of(o.RequestRefused):
+        said = f"asked for by {by_whom(event.by)}; refused: {event.why}"
+        data = {"asked": event.asked, "why": event.why} | who(event.by)
+        yield Entry(event.about or shift.view.cluster, said, happening.wall_ms, data)
 
 
 def breaker(shift: Shift) -> Iterator[Entry]:
@@ -123,3 +145,9 @@ def leaks(shift: Shift) -> Iterator[Entry]:
     for happening, event in shift.of(d.MemberLeaked):
         said = f"{event.run} still held its GPUs after SIGKILL; {of_whom(shift.whose(event.run))}"
         yield Entry(event.host, said, happening.wall_ms, {"run": event.run})
+
+
+def clock(shift: Shift) -> Iterator[Entry]:
+    """Without it times here would contradict each other."""
+    for happening, event in shift.of(o.ClockStepped):
+        yield Entry("clock", sentence(event), happening.wall_ms, {"by_ms": event.by_ms})

@@ -7,20 +7,24 @@ import re
 import pytest
 
 from opsconsole.presenting.handover import MOST, SECTIONS, Handover, handover
-from scheduler_core.ids import DrainId, HostName, WorkloadId
+from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.observations import (
     BreakerReset,
     By,
     CancelRequested,
+    ClockStepped,
     CordonRequested,
     DrainRequested,
     HostDeclared,
     HostUnreachable,
     MemberNeverStarted,
+    RequestRefused,
     RequeueRequested,
     UndrainRequested,
+    UsageForgotten,
+    WeightChanged,
 )
-from scheduler_core.units import HOUR, MINUTE
+from scheduler_core.units import HOUR, MINUTE, WEIGHT
 from tests.core.clusters import PASS, Remembered
 from tests.ui.worlds import HOSTILE, WALL_MS, FakeSource, happenings
 
@@ -81,7 +85,9 @@ def test_as_markdown(utc: None) -> None:
     assert re.search(r"1 failed; 1 run preempted, 8\.0 GPU-h lost by that\.", text), text
     assert "\n## Drains that ended (1)\n\n- Sun 30 Nov 14:32 UTC, **gpu05**: taken back by kim: fan changed;" in text
     assert "\\[red\\]x\\[/\\]" in text and "[red]" not in text
-    assert text.endswith("Nothing of: drains that go on, hosts that went away, overrides, breaker, leaked GPUs.\n")
+    assert text.endswith(
+        "Nothing of: drains that go on, hosts that went away, overrides, refused, breaker, leaked GPUs, clock steps.\n"
+    )
 
 
 def test_every_time_names_its_zone(monkeypatch: pytest.MonkeyPatch, utc: None) -> None:
@@ -142,6 +148,21 @@ def test_a_word_for_a_host_is_an_override() -> None:
     found = told(c)
     assert section(found, "overrides") == ["h1: declared dead by kim: its power is off"]
     assert re.fullmatch(r"h1: unreachable: no route; lost at .* UTC", section(found, "hosts_lost")[0])
+
+
+def test_shares_changed_by_hand_are_overrides_and_refusals_are_told() -> None:
+    c = Remembered({"a": 1, "b": 1}, {"h1": 8})
+    c.see(WeightChanged(BudgetId("a"), 3 * WEIGHT, By("kim", "conference")), UsageForgotten(BudgetId("b"), KIM))
+    c.see(RequestRefused("DrainRequested", "h1", "it is drained already", By("lee")), ClockStepped(-3600_000))
+    found = told(c)
+    assert section(found, "overrides") == [
+        "a: weight 3 by hand, by kim: conference",
+        "b: usage forgotten by kim: fan change",
+    ]
+    assert section(found, "refused") == ["h1: asked for by lee, who gave no reason; refused: it is drained already"]
+    assert section(found, "clock") == [
+        "clock: the head node's clock was set back by 1h: times before are in the old time; no promise moves"
+    ]
 
 
 def test_a_start_that_fails_and_a_breaker_that_was_reset() -> None:
