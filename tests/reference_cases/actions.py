@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
-from scheduler_core.shares.quota_actions import Fate, Outcome, QuotaActions
+from scheduler_core.shares.quota_actions import Action, Fate, QuotaActions
 from scheduler_core.shares.quota_cluster import Job, Places, QuotaCluster
 from tests.reference_cases.answers import Answer, Case, exact
 from tests.reference_cases.kai import queue
@@ -25,6 +25,16 @@ FATES = {  # the words for each, the first that fits
 }
 
 
+class Said(NamedTuple):
+    """A fate, on which nodes: none where a case does not say."""
+
+    fate: Fate
+    nodes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((self.fate, *(("on", *self.nodes) if self.nodes else ())))
+
+
 def scheduler_action(case: Case) -> Answer:
     """What became of each job. Where jobs are alike, or nodes, any of them may have had the fate of another."""
     rows = {row["name"]: row for row in (*case["running"], *case["pending"])}
@@ -32,11 +42,15 @@ def scheduler_action(case: Case) -> Answer:
     running = {row["name"]: _places(row["node"], jobs[row["name"]]) for row in case["running"]}
     nodes = {name: exact(gpus) for name, gpus in case["nodes"].items()}
     queues = [queue({"created": n, **row}) for n, row in enumerate(case["queues"])]
+    if case["action"] not in get_args(Action):
+        raise ValueError(f"no action {case['action']!r}: known are {', '.join(get_args(Action))}")
     got = QuotaActions(QuotaCluster(nodes, queues, jobs.values(), running)).run(case["action"])
     expected = {name: _expected(name, case["expected"], nodes, name in running) for name in jobs}
-    said = {name: _said(outcome, expected[name]) for name, outcome in got.items()}
     alike = {name: (job.queue, job.total, job.tasks, job.priority, name in running) for name, job in jobs.items()}
-    return Answer(said if _symmetric(expected, said, alike, nodes) else expected, said)
+    said = {name: Said(outcome.fate, tuple(sorted(set(outcome.places)))) for name, outcome in got.items()}
+    if _symmetric(expected, said, alike, nodes):
+        return Answer(said, said)
+    return Answer(expected, {name: one if expected[name].nodes else Said(one.fate) for name, one in said.items()})
 
 
 def _job(row: Case) -> Job:
@@ -55,37 +69,31 @@ def _places(node: Any, job: Job) -> Places:
     return tuple(node) if isinstance(node, list) else (node,) * job.tasks
 
 
-def _expected(name: str, expected: Mapping[str, str], nodes: Mapping[str, Any], ran: bool) -> tuple[Fate, Places]:
+def _expected(name: str, expected: Mapping[str, str], nodes: Mapping[str, Any], ran: bool) -> Said:
     text = expected.get(name, expected.get(OTHERS, "running" if ran else "pending"))
     fate = next((fate for fate, words in FATES.items() if re.search(words, text)), None)
     if fate is None:
         raise ValueError(f"{name} is expected to be {text!r}: no such fate is known")
     if ran and fate in (Fate.PLACED, Fate.PLACED_AFTER_RELEASE):
         fate = Fate.MOVED
-    return fate, tuple(word for word in re.findall(r"[\w.-]+", text) if word in nodes)
-
-
-def _said(outcome: Outcome, expected: tuple[Fate, Places]) -> tuple[Fate, Places]:
-    """With its nodes where the case names any."""
-    return outcome.fate, outcome.places if expected[1] else ()
+    return Said(fate, tuple(sorted({word for word in re.findall(r"[\w.-]+", text) if word in nodes})))
 
 
 def _symmetric(
-    expected: Mapping[str, tuple[Fate, Places]],
-    said: Mapping[str, tuple[Fate, Places]],
-    alike: Mapping[str, Any],
-    nodes: Mapping[str, Any],
+    expected: Mapping[str, Said], said: Mapping[str, Said], alike: Mapping[str, Any], nodes: Mapping[str, Any]
 ) -> bool:
-    """Do they agree as bags, one for all jobs that are alike, under some renaming of equal nodes?"""
+    """Do those that are alike share the same fates, on the nodes that are named, under some renaming of equal nodes?"""
+    groups = {(alike[job], one.fate) for fates in (expected, said) for job, one in fates.items()}
 
-    def bags(fates: Mapping[str, tuple[Fate, Places]], names: Mapping[str, str]) -> Counter[Any]:
-        return Counter(
-            (alike[job], fate, tuple(sorted({names[place] for place in places})))
-            for job, (fate, places) in fates.items()
-        )
+    def places(fates: Mapping[str, Said], group: Any, names: Mapping[str, str]) -> list[Any]:
+        mine = [one.nodes for job, one in fates.items() if (alike[job], one.fate) == group]
+        return [tuple(sorted(names[node] for node in at)) for at in mine]
 
-    plain = bags(expected, dict(zip(nodes, nodes, strict=True)))
-    return any(bags(said, names) == plain for names in _renamings(nodes))
+    def agree(group: Any, names: Mapping[str, str]) -> bool:
+        wanted, got = places(expected, group, {n: n for n in nodes}), places(said, group, names)
+        return len(wanted) == len(got) and Counter(at for at in wanted if at) <= Counter(got)
+
+    return any(all(agree(group, names) for group in groups) for names in _renamings(nodes))
 
 
 def _renamings(nodes: Mapping[str, Any]) -> Iterator[dict[str, str]]:

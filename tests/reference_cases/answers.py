@@ -82,7 +82,7 @@ def shown(value: Any) -> str:
     match value:
         case dict():
             return "{" + ", ".join(f"{key}: {shown(v)}" for key, v in value.items()) + "}"
-        case list() | tuple():
+        case list():
             return "[" + ", ".join(shown(v) for v in value) + "]"
         case set():
             return " or ".join(sorted(shown(v) for v in value))

@@ -47,6 +47,40 @@ def test_a_case_that_lacks_a_field_fails_and_says_which(tmp_path: Path, capsys: 
     assert "x-1: expected an answer, got a case of kind fair_share without 'total'" in capsys.readouterr().out
 
 
+def consolidation(**expected: str) -> dict[str, Any]:
+    """Two equal jobs on two equal nodes: either may move to make room for the third."""
+    rows = [{"name": f"old{n}", "queue": "q", "gpus": 2, "node": f"node{n}", "priority": 50} for n in (0, 1)]
+    return {
+        "id": "x-1",
+        "kind": "scheduler_action",
+        "action": "consolidation",
+        "nodes": {"node0": 4, "node1": 4},
+        "queues": [{"id": "q", "deserved": 2, "over_quota_weight": 0}],
+        "running": rows,
+        "pending": [{"name": "new", "queue": "q", "gpus": 3, "node": None, "priority": 50}],
+        "expected": {"new": "placed after release", "all others": "running", **expected},
+    }
+
+
+@pytest.mark.parametrize(
+    "expected", [{"old0": "moved"}, {"old1": "moved"}, {"old0": "moved to node1"}, {"old1": "moved to node0"}]
+)
+def test_where_jobs_and_nodes_are_alike_any_of_them_may_be_the_one(expected: dict[str, str]) -> None:
+    assert failure(consolidation(**expected)) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "why"),
+    [
+        ({}, "expected {old1: running}, got {old1: moved}"),
+        ({"old0": "moved to node0", "old1": "moved"}, "expected {old0: moved on node0}, got {old0: running on node0}"),
+        ({"old0": "gone"}, "old0 is expected to be 'gone': no such fate is known"),
+    ],
+)
+def test_what_no_symmetry_explains_fails(expected: dict[str, str], why: str) -> None:
+    assert why in str(failure(consolidation(**expected)))
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
