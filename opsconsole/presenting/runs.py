@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.queue import workload_label
-from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.rows import Cell, Column, LazyRows, Row, TableView
 from opsconsole.presenting.text import bar, clean, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.state import Run
+from scheduler_core.workload import Workload
 
 COLUMNS = (
     Column("RUN", 14, by="name workload run", most=30),
@@ -43,46 +49,72 @@ def contract_word(view: ClusterView, run: Run) -> Cell:
     return Cell("interruptible", "")
 
 
+@dataclass
+class RunLook:
+    """What a row is about."""
+
+    view: ClusterView
+    run: Run
+
+    @property
+    def workload(self) -> Workload:
+        return self.view.state.workloads[self.run.workload].workload
+
+    @property
+    def ran_ms(self) -> int | None:
+        return None if self.run.started_at is None else self.view.state.now - self.run.started_at
+
+    @property
+    def budget(self) -> str:
+        return self.view.state.budgets.paths[self.run.budget]
+
+    @cached_property
+    def hosts(self) -> dict[str, int]:
+        """GPUs, by the hosts of members that are not gone."""
+        return {name: m.slots.bit_count() for name, m in self.run.members.items() if not m.phase.gone}
+
+    @cached_property
+    def away(self) -> list[str]:
+        return unverified(self.view, self.run)
+
+
+VALUES: dict[str, Callable[[RunLook], Any]] = {
+    "run": lambda r: r.run.id,
+    "workload": lambda r: r.workload.id,
+    "name": lambda r: r.workload.name,
+    "budget": lambda r: r.budget,
+    "owner": lambda r: r.workload.owner,
+    "gpus": lambda r: r.run.gpus,
+    "hosts": lambda r: r.hosts,
+    "ran_s": lambda r: None if r.ran_ms is None else r.ran_ms / 1000,
+    "min_runtime_s": lambda r: r.run.min_runtime_ms / 1000,
+    "protected": lambda r: r.run.protected(r.view.state.now),
+    "stopping": lambda r: r.run.stop.cause.value if r.run.stop else None,
+    "unverified": lambda r: r.away,
+    "outcome": lambda r: None,
+}
+
+
 def runs_table(view: ClusterView, finished: bool = False) -> TableView:
     runs = sorted(view.state.runs.values(), key=lambda r: (r.placed_at, r.id))
-    rows = [_row(view, run) for run in runs]
-    unknown = sum(1 for run in runs if unverified(view, run))
+    rows: Sequence[Row] = LazyRows([run.id for run in runs], lambda at: RunLook(view, runs[at]), _cells, VALUES)
     if finished:
-        rows += _finished(view)
-    return TableView(f"Running, {unknown} unverified" if unknown else "Running", COLUMNS, tuple(rows), "nothing runs")
+        rows = (*rows, *_finished(view))
+    unknown = sum(1 for run in runs if unverified(view, run))
+    return TableView(f"Running, {unknown} unverified" if unknown else "Running", COLUMNS, rows, "nothing runs")
 
 
-def _row(view: ClusterView, run: Run) -> Row:
-    state = view.state
-    w = state.workloads[run.workload].workload
-    ran = None if run.started_at is None else state.now - run.started_at
-    hosts = {name: m.slots.bit_count() for name, m in run.members.items() if not m.phase.gone}
-    away = unverified(view, run)
-    cells = (
+def _cells(r: RunLook) -> tuple[Cell, ...]:
+    w, run = r.workload, r.run
+    return (
         Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
-        Cell(clean(state.budgets.paths[run.budget], 60)),
+        Cell(clean(r.budget, 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(run.gpus)),
-        Cell(" ".join(f"{name}:{gpus}" for name, gpus in hosts.items())),
-        Cell(f"{'?' if away else span(ran)} / {span(run.min_runtime_ms)}", "unknown" if away else ""),
-        contract_word(view, run),
+        Cell(" ".join(f"{name}:{gpus}" for name, gpus in r.hosts.items())),
+        Cell(f"{'?' if r.away else span(r.ran_ms)} / {span(run.min_runtime_ms)}", "unknown" if r.away else ""),
+        contract_word(r.view, run),
     )
-    data = {
-        "run": run.id,
-        "workload": w.id,
-        "name": w.name,
-        "budget": state.budgets.paths[run.budget],
-        "owner": w.owner,
-        "gpus": run.gpus,
-        "hosts": hosts,
-        "ran_s": None if ran is None else ran / 1000,
-        "min_runtime_s": run.min_runtime_ms / 1000,
-        "protected": run.protected(state.now),
-        "stopping": run.stop.cause.value if run.stop else None,
-        "unverified": away,
-        "outcome": None,
-    }
-    return Row(run.id, cells, data)
 
 
 def _finished(view: ClusterView) -> list[Row]:
