@@ -41,8 +41,7 @@ class Gate:
 
     def knows(self, request: web.Request) -> bool:
         """Was it asked under a name of ours? On a port of its own, where somebody tunnels."""
-        host = urlsplit(f"//{request.host}")
-        return host.hostname in LOOPBACK or (bool(self.public) and host.netloc == urlsplit(self.public).netloc)
+        return name_of(request.host) in LOOPBACK or (bool(self.public) and request.host == urlsplit(self.public).netloc)
 
     def is_own_page(self, request: web.Request) -> bool:
         """Browsers say which page opens a socket; only ours may."""
@@ -146,7 +145,7 @@ class WebConsole:
     def _sockets(self, request: web.Request) -> str:
         """Where sockets of a page lead. One that came through the proxy goes back through it."""
         public = urlsplit(self.gate.public)
-        if public.netloc and urlsplit(f"//{request.host}").hostname not in LOOPBACK:
+        if public.netloc and name_of(request.host) not in LOOPBACK:
             return f"{'wss' if public.scheme == 'https' else 'ws'}://{public.netloc}"
         return f"ws://{request.host}"
 
@@ -170,10 +169,10 @@ class WebConsole:
         if token and not self.gate.spend(token):
             return refused("this token is not good, or not any more")
         websocket = web.WebSocketResponse(heartbeat=15)
-        await websocket.prepare(request)
         session = Session([*self.command, *(self.may_write if token else ())], websocket, self.downloads)
         self.open.add(websocket)
         try:
+            await websocket.prepare(request)
             width, height = (request.query.get(name, "") for name in ("width", "height"))
             await session.start(*size(_number(width, 80), _number(height, 24)))
             async for message in websocket:
@@ -192,7 +191,7 @@ async def pass_on(message: WSMessage, websocket: web.WebSocketResponse, session:
     """What a page says, to its console. What is none of its words is left out."""
     try:
         said = message.json() if message.type is WSMsgType.TEXT else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     match said:
         case ["stdin", str(text)]:
@@ -205,6 +204,14 @@ async def pass_on(message: WSMessage, websocket: web.WebSocketResponse, session:
             await session.focus()
         case ["blur"]:
             await session.blur()
+
+
+def name_of(host: str) -> str:
+    """Without the port; nothing of what is no host."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def size(width: int, height: int) -> tuple[int, int]:

@@ -61,7 +61,7 @@ async def test_only_its_own_page_gets_a_console(cluster: Told) -> None:
                 await drawn(own)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"])
+@pytest.mark.parametrize("host", ["evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io", "[::1", "@"])
 async def test_a_name_that_leads_here_is_not_ours(cluster: Told, host: str) -> None:
     """DNS rebinding: the page of another site, whose name now means this machine."""
     with served(cluster) as web:
@@ -134,6 +134,7 @@ async def test_what_is_no_word_of_a_page_does_no_harm(cluster: Told) -> None:
         async with aiohttp.ClientSession() as http, http.ws_connect(f"{own}/ws", origin=own) as socket:
             await drawn(socket)
             for said in (
+                "[" * 100_000,
                 "",
                 "{",
                 "[]",
