@@ -27,6 +27,21 @@ async def test_every_screen_looks_as_it_did(size: tuple[int, int]) -> None:
         await check_snapshot(app, pilot, f"help-{size[0]}")
 
 
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+async def test_every_way_to_arrange_a_table_looks_as_it_did(size: tuple[int, int]) -> None:
+    async with console(busy_world(), size, write="") as (app, pilot):
+        await pilot.press("2", "S", "space", "space", "j", "j", "space")
+        await check_snapshot(app, pilot, f"sort-{size[0]}")
+        await pilot.press("enter", "c", "j", "space")
+        await check_snapshot(app, pilot, f"columns-{size[0]}")
+        await pilot.press("enter")
+        await command(pilot, "save_view night")
+        await command(pilot, "view")
+        await check_snapshot(app, pilot, f"views-{size[0]}")
+        await pilot.press("escape", "slash", *"hea", "tab")
+        await check_snapshot(app, pilot, f"filter-{size[0]}")
+
+
 async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every colour that is left is a grey, and marks and words are where they were."""
     monkeypatch.setenv("NO_COLOR", "1")
