@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from opsconsole.cli.history import told_since
 from opsconsole.cli.leadplan import changed_since, lead_sentences
 from opsconsole.cli.presence import Presence
 from opsconsole.cli.reloading import Watch
+from opsconsole.cli.wall import ScreenClock
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.folders import user_state
 from opsconsole.config.inventory import current_user
@@ -62,6 +63,7 @@ class LiveSource:
     def __post_init__(self) -> None:
         self.watch = Watch(self.place, self.runtime)
         self.presence = Presence(self.runtime.store, self.runtime.touch)
+        self.clock = ScreenClock()
 
     @property
     def version(self) -> int:
@@ -73,7 +75,9 @@ class LiveSource:
         return refused or self.read_only
 
     def view(self) -> ClusterView:
-        return replace(view_of(self.runtime, self.watch.pending), others=self.presence.others)
+        wall_ms = self.clock.now()
+        self.runtime.alarm("clock", self.clock.alarm)
+        return replace(view_of(self.runtime, self.watch.pending), wall_ms=wall_ms, others=self.presence.others)
 
     async def run(self) -> None:
         """Follows; leads when asked; follows again when it no longer leads."""
@@ -82,12 +86,11 @@ class LiveSource:
             self.lead_as = ""
         with suppress(StoreError):  # following says what is wrong with the store
             self.runtime.look_back()
-        beside = [asyncio.create_task(work) for work in (self.watch.run(), self.presence.run())]
-        try:
-            await self._follow_or_lead()
-        finally:
-            for task in beside:
-                task.cancel()
+        await self._follow_or_lead()
+
+    @property
+    def beside(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        return {"inventory": self.watch.run, "presence": self.presence.run}
 
     async def _follow_or_lead(self) -> None:
         while True:
@@ -127,6 +130,8 @@ class LiveSource:
                 wish.begun.set_exception(error)
                 wish.begun.exception()  # heard by `lead`, or shown as an alarm where nobody waits
                 self.runtime.alarm("leader", error.message)
+        finally:
+            wish.begun.cancel()  # of a defect too nobody waits for ever; what it was is shown by whoever runs this
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         try:

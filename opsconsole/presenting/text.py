@@ -64,6 +64,11 @@ def clock(wall_ms: int) -> str:
     return datetime.fromtimestamp(wall_ms / 1000).strftime("%H:%M:%S")
 
 
+def zone(wall_ms: int) -> str:
+    """What the reader's zone is called then: UTC, CET, -03."""
+    return datetime.fromtimestamp(wall_ms / 1000).astimezone().tzname() or ""
+
+
 def day_clock(wall_ms: int, now_ms: int) -> str:
     """Time of day, with the day where it is not within 20 hours."""
     at = datetime.fromtimestamp(wall_ms / 1000)

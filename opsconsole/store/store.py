@@ -48,14 +48,17 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """SQLite goes on writing to a file that was removed: a journal that nobody will find again."""
+        self._require_there()
+        with speaking(self.path):
+            yield
+
+    def _require_there(self) -> None:
+        """SQLite goes on writing to a file that was removed, and reading it: what nobody will find again, or is old."""
         if _identity(self.path) != self._identity:
             raise StoreUnavailable(
                 f"the store {self.path} was moved or removed while in use",
                 advice="put it back, or stop this process and restore it from a copy",
             )
-        with speaking(self.path):
-            yield
 
     # -- journal ---------------------------------------------------------------------------------------------------
 
@@ -144,6 +147,8 @@ class Store:
     # -- lease -----------------------------------------------------------------------------------------------------
 
     def lease(self) -> Lease:
+        """Who leads. Whoever follows asks this all the time, so it says too that the store is another by now."""
+        self._require_there()
         with speaking(self.path):
             return leases.read_lease(self._db)
 

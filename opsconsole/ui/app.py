@@ -166,7 +166,7 @@ class OpsConsoleApp(ConsoleOutside):
             self.say(f"write: {error}")
             return
         self.window.begin(span_s, reason)
-        self.say(f"write window open: {clean(reason, 80)}. D C U R K open plans; :readonly closes it")
+        self.say(f"write window open: {clean(reason, 80)}. ? says what opens plans; :readonly closes it")
 
     def _do_readonly(self, words: str) -> None:
         self.window.end()

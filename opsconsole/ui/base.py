@@ -27,7 +27,8 @@ class ConsoleBase(ConsolePages):
 
     def on_mount(self) -> None:
         self._remove_signals = on_signals(self._leave)
-        self.supervisor.keep("source", self.source.run)
+        for name, work in {"source": self.source.run, **self.source.beside}.items():
+            self.supervisor.keep(name, work)
         self.set_interval(LOOK_S, self._look)
         self.set_interval(AGE_S, self._age)
         self.show_pane(self.pane)

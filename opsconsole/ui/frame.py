@@ -9,7 +9,7 @@ from textual.content import Content
 from opsconsole.presenting.overview import host_map, hosts_title
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.summary import drains_running, lag_cells, leader_cell, reach_cells
-from opsconsole.presenting.text import clean, clock, span
+from opsconsole.presenting.text import clean, clock, span, zone
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import BY_NAME
 from opsconsole.ui.keymap import Keymap, shown_key
@@ -20,6 +20,8 @@ from opsconsole.ui.widgets.painting import entitle
 
 if TYPE_CHECKING:
     from opsconsole.ui.drawing import ConsolePages
+
+ROOMY = 100
 
 
 def show_map(app: ConsolePages, view: ClusterView) -> None:
@@ -68,9 +70,14 @@ def header_cells(app: ConsolePages, view: ClusterView | None) -> list[Cell]:
         [Cell("ssh "), *spaced(reach_cells(view))],
         [Cell(f"PAUSED {span(app.paused_ms)}", "warn")] if app.paused else [Cell(f"drains {drains_running(view)}")],
         [Cell(f"alerts {alerts}", "bad")] if alerts else [],
-        [Cell(clock(view.wall_ms), "dim")],
+        [Cell(_clock(app.size.width, view.wall_ms), "dim")],
     ]
     return joined(parts, app.size.width, [1, 4, 8, 6])
+
+
+def _clock(width: int, wall_ms: int) -> str:
+    """With the zone of all times, where there is room for it; the help names it too."""
+    return f"{clock(wall_ms)} {zone(wall_ms)}" if width >= ROOMY else clock(wall_ms)
 
 
 def crumbs(app: ConsolePages) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,6 +49,10 @@ class ConsoleSource(Protocol):
 
     async def run(self) -> None:
         """Keeps the picture fresh (follows, or leads) until cancelled. What it raises is shown; it is run again."""
+
+    @property
+    def beside(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """Work that goes on beside `run`, by name, each kept going as that is."""
 
     async def request(self, observations: Sequence[Observation]) -> Outcome:
         """Asks the leader. Returns once journalled or refused, within 15 s. Never raises for a refusal."""

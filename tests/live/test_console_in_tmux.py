@@ -133,3 +133,20 @@ def test_a_storm_of_resizing_leaves_a_whole_picture(tmp_path: Path, shell: Tmux)
     shell.until("NO LEADER", "help")
     time.sleep(0.3)
     assert max(map(len, shell.seen.splitlines())) <= 80
+
+
+def test_a_store_that_vanishes_is_said_and_found_again(tmp_path: Path, shell: Tmux) -> None:
+    write_inventory(tmp_path, "{name: gpu001, gpus: 1}")
+    opened(shell)
+    store, away = tmp_path / "state", tmp_path / "away"
+    store.rename(away)
+    shell.until("store: cannot follow")
+    shell.keys("2")
+    shell.until(" hosts |")
+    away.rename(store)
+    end = time.monotonic() + 20
+    while "cannot follow" in shell.seen:
+        assert time.monotonic() < end, shell.seen
+        time.sleep(0.1)
+    shell.keys("C-q")
+    shell.until("$")

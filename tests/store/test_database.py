@@ -110,11 +110,13 @@ def test_a_locked_store_is_unavailable_not_broken(tmp_path: Path, monkeypatch: p
     assert store.acquire("serve") == 1
 
 
-def test_a_store_that_was_removed_is_not_written_to(tmp_path: Path) -> None:
+def test_a_store_that_was_removed_is_not_written_to_nor_followed(tmp_path: Path) -> None:
     store, scenario = filled(tmp_path / "a.db", 5)
     aside = store.path.rename(tmp_path / "aside.db")
     with pytest.raises(StoreUnavailable, match="moved or removed"):
         store.commit(1, 99, scenario.now, scenario.ticks[0].observations, [], [])
+    with pytest.raises(StoreUnavailable, match="moved or removed"):
+        store.lease()
     store.path.write_bytes(b"")  # another file under its name is no better
     with pytest.raises(StoreUnavailable, match="moved or removed"):
         store.renew(1)

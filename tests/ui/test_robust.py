@@ -48,6 +48,23 @@ async def test_a_worker_that_raises_is_shown_counted_and_begun_again() -> None:
         assert app.is_running
 
 
+async def test_work_beside_is_kept_going_and_its_failure_shown() -> None:
+    """G5-10."""
+    begun = 0
+
+    async def falls_over() -> None:
+        nonlocal begun
+        begun += 1
+        raise ValueError("the file is odd")
+
+    source = busy_world()
+    source.beside = {"inventory": falls_over}
+    async with console(source, (120, 40)) as (app, pilot):
+        await pilot.pause(0.9)
+        assert begun > 1 and "inventory failed" in app.alerts.texts["inventory"]
+        assert "ValueError: the file is odd" in seen(app)
+
+
 @pytest.mark.parametrize("where", ["header_cells", "show_map"])
 async def test_drawing_that_raises_does_not_end_the_app(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """G5-10."""

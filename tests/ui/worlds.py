@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,7 @@ class FakeSource:
     told_plan: OpenPlan | None = None
     broken: Exception | None = None
     run_fails: Exception | None = None
+    beside: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
     close_takes_s: float = 0.0
     polled: int = 0
     closed: bool = False

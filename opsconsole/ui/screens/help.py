@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+from opsconsole.presenting.text import zone
 from opsconsole.ui.actions import ACTIONS, Action
 from opsconsole.ui.commands import command_words
 from opsconsole.ui.keymap import Keymap
@@ -9,8 +12,8 @@ from opsconsole.ui.screens.text import Part, Text
 
 GROUPS = ("screens", "look", "act", "view", "mark", "move", "console")
 PROMISE = (
-    "Nothing changes the cluster but a plan that somebody carries out: D C U R K, :hold, :release and :reload open "
-    "one. The console starts read-only; :write 15m reason opens a window for changes."
+    "Nothing changes the cluster but a plan that somebody carries out: {openers} open one. The console starts "
+    "read-only; :write 15m reason opens a window for changes. Times are in {zone}."
 )
 PAGES: dict[str, tuple[Part, ...]] = {
     "overview": (
@@ -68,10 +71,19 @@ FILTERS: tuple[Part, ...] = (
 
 
 def help_text(page: str, keymap: Keymap) -> Text:
-    parts: list[Part] = [PROMISE, "", page.upper(), *PAGES[page], ""]
+    promise = PROMISE.format(openers=openers(keymap), zone=zone(time.time_ns() // 1_000_000))
+    parts: list[Part] = [promise, "", page.upper(), *PAGES[page], ""]
     for group in GROUPS:
         parts += [group.upper(), *(_line(action, keymap) for action in ACTIONS if action.group == group), ""]
     return Text("Help", [*parts, "FILTERS, after /", *FILTERS])
+
+
+def openers(keymap: Keymap) -> str:
+    """What opens plans: keys, and commands where there are none."""
+    deeds = [action.name for action in ACTIONS if action.plan is not None]
+    keys = [keymap.shown(name) for name in deeds if keymap.of(name)]
+    commands = [f":{name}" for name in deeds if not keymap.of(name)]
+    return ", ".join([" ".join(keys)] * bool(keys) + commands)
 
 
 def _line(action: Action, keymap: Keymap) -> Part:
