@@ -33,6 +33,7 @@ from scheduler_core.observations import (
     Observation,
     ReleaseRequested,
     ReloadRequested,
+    RequestRefused,
     RequeueRequested,
     UndrainRequested,
     UsageForgotten,
@@ -165,6 +166,10 @@ class Scenario:
         fleet = self.fleet[:-1] if self.draw.randrange(4) == 0 else self.fleet
         return [ReloadRequested("drill", OPERATOR), InventoryLoaded(self.policy, self.tree, fleet)]
 
+    def _refused(self) -> list[Observation]:
+        """The leader would not have it; the engine only hears of it."""
+        return [RequestRefused("HoldRequested", self._workload(), "it is running, not waiting", OPERATOR)]
+
     def _reset(self) -> list[Observation]:
         return [BreakerReset(OPERATOR)]
 
@@ -254,6 +259,7 @@ ASKS: dict[Callable[[Scenario], list[Observation]], int] = {
     Scenario._submit: 45,
     Scenario._inventory: 2,
     Scenario._reset: 1,
+    Scenario._refused: 1,
     Scenario._cordon: 3,
     Scenario._undrain: 5,
     Scenario._drain: 5,
