@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 
 from textual import events
+from textual._styles_cache import StylesCache
+from textual.await_complete import AwaitComplete
 from textual.widgets import Input
 
 from opsconsole.presenting.view import ClusterView
@@ -80,6 +82,11 @@ class ConsoleBase(ConsolePages):
             reader_ends.set()  # a hang-up brings SIGCONT too, for which Textual starts a second one and waits for one
         if deadline is not None:
             deadline.met()
+
+    def pop_screen(self) -> AwaitComplete:
+        """A dialog goes with all that it drew: Textual 8 keeps that of a thousand widgets, through a method's cache."""
+        StylesCache.get_inner_outer.cache_clear()
+        return super().pop_screen()
 
     # -- showing ---------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from tests.ui.living import LivingWorld
 
 KEYS = ("1", "j", "2", "j", "enter", "escape", "3", "S", "escape", "x", "escape", "4", "5", "7", "k", "slash", "escape")
 POLLS = 120
-MOST_GROWTH = 1.08  # tables keep some drawn rows, up to a bound that so few polls do not reach
+MOST_GROWTH = 1.03
 
 
 async def test_what_a_console_keeps_does_not_grow_with_the_polls() -> None:
