@@ -12,6 +12,7 @@ from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView, HostFacts
 from opsconsole.presenting.xids import FATAL
 from scheduler_core.ids import HostName
+from scheduler_core.observations import MemberExited, MemberReleased, MemberStarted
 
 COLUMNS = (
     Column("AGO", 6, right=True, by="ago_s"),
@@ -106,7 +107,7 @@ def _told(view: ClusterView, name: str) -> Iterator[Row]:
     """Of the timeline, what is about this host."""
     told = 0
     for happening in reversed(view.happenings):
-        if subject_of(happening.event) != name:
+        if subject_of(happening.event) != name or not _speaks(happening.event):
             continue
         ago_ms = max(0, view.wall_ms - happening.wall_ms)
         source = source_of(happening.event)
@@ -116,3 +117,10 @@ def _told(view: ClusterView, name: str) -> Iterator[Row]:
         told += 1
         if told == TOLD:
             return
+
+
+def _speaks(event: Any) -> bool:
+    """Runs that come and go as they should say nothing of their host."""
+    if isinstance(event, MemberExited):
+        return event.exit_code != 0 and not event.signalled
+    return not isinstance(event, MemberStarted | MemberReleased)

@@ -49,6 +49,7 @@ from opsconsole.ui.window import WriteWindow
 
 LEAST = (60, 15)
 NARROW = 100
+CUT = (Cell(" … x tells the rest", "dim"),)
 
 
 class ConsolePages(App[int]):
@@ -159,7 +160,8 @@ class ConsolePages(App[int]):
         self._look_closely(view)
         if page.head is not None:
             head = self.query_one(f"#{page.head_id}", Lines)
-            head.show_lines(page.head(view, self.place.subject, self.size.width))
+            lines, room = page.head(view, self.place.subject, self.size.width), max(3, self.size.height // 3)
+            head.show_lines(lines if len(lines) <= room else [*lines[: room - 1], CUT])
         if MAP in page.panes:
             show_map(self, view)
         for name, build in page.panes.items():

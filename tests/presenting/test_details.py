@@ -72,6 +72,17 @@ def test_evidence_is_what_is_so_now_and_then_the_newest() -> None:
     assert ages == sorted(ages)
 
 
+def test_runs_that_come_and_go_as_they_should_are_no_evidence() -> None:
+    cluster, host = Cluster({"a": 1}, {"h1": 8}), HostName("h1")
+    source = FakeSource(cluster)
+    for n, code in enumerate((0, 7), start=1):
+        cluster.running(f"w{n}", "a", 8, HOUR)
+        run = RunId(f"w{n}~1")
+        source.happen(MemberExited(run, host, code), MemberReleased(run, host), later_ms=1000)
+    (row,) = evidence_table(source.view(), "h1").rows
+    assert "w2~1 ended on h1: exit status 7" in row.cells[2].text
+
+
 def test_evidence_of_a_host_without_readings_is_not_that_all_is_well() -> None:
     source = wide_world(1, 2)
     source.probes = {}

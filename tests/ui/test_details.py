@@ -263,6 +263,16 @@ async def test_the_log_tells_of_links_requests_and_what_was_refused() -> None:
             assert told in text, told
 
 
+async def test_the_smallest_screen_has_room_for_rows_below_the_facts() -> None:
+    async with console(busy_world(), (60, 15)) as (app, pilot):
+        await command(pilot, "go w7")
+        text = await settled(app, pilot)
+        assert "x tells the rest" in text and "it has not run yet" in text
+        await pilot.resize_terminal(59, 15)
+        await pilot.pause()
+        assert "needs at least 60×15, this is 59×15" in seen(app)
+
+
 # -- freshness ---------------------------------------------------------------------------------------------------------
 
 

@@ -172,9 +172,18 @@ class Table(ScrollView, can_focus=True):
         self._resize_virtual()
 
     def _resize_virtual(self) -> None:
-        width = self.scrollable_content_region.width
+        """As wide as what is reached by moving sideways, if anything is."""
         needed = total(self._placed) + MARGIN if self.wide or self.columns else 0
-        self.virtual_size = Size(max(width, needed), len(self.rowset.rows) + 1)
+        self.virtual_size = Size(needed, len(self.rowset.rows) + 1)
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        self.call_after_refresh(self._make_room)
+
+    def _make_room(self) -> None:
+        """A scroll bar came or went. One that comes after the rows does not know where they are."""
+        self._lay_out()
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = self._top
 
     def _keep_line(self, offset: int) -> None:
         """The cursor's row stays on the line where it was."""
