@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ class ConsoleOutside(ConsoleViews):
     def __init__(self, source: ConsoleSource, desk: Desk | None = None) -> None:
         super().__init__(source, desk)
         self.mouse = self.settings.mouse
+        self._in_front = False  # something else has the terminal
         self._sparing = Sparing() if self.settings.slow_link else None
         self.watches: dict[str, Watched] = {}
         self.watches_ended: list[tuple[int, str]] = []
@@ -58,8 +60,12 @@ class ConsoleOutside(ConsoleViews):
         if self.is_headless or self._driver is None or not self._driver.can_suspend:
             self.say(f"ssh: not from here; elsewhere: {clean(' '.join(argv), 200)}")
             return
-        with self.batch_update(), ignoring_interrupts(), self.suspend():
-            status = await run_in_front(argv)
+        self._in_front = True
+        try:
+            with self.batch_update(), ignoring_interrupts(), self.suspend():
+                status = await run_in_front(argv)
+        finally:
+            self._in_front = False
         self.say(f"ssh {clean(host, 60)} ended" + (f" with exit status {status}" if status else ""))
 
     # -- copying ---------------------------------------------------------------------------------------------------
@@ -172,10 +178,14 @@ class ConsoleOutside(ConsoleViews):
     def _notice(self, text: str) -> None:
         """Once for all that ended together."""
         self.say(f"✓ {text}")
-        if self.settings.notify in ("both", "bell"):
-            self.bell()
-        if self.settings.notify in ("both", "desktop") and self._driver is not None and not self.is_headless:
-            self._driver.write(desktop_notice(text))
+        bell, desktop = self.settings.notify in ("both", "bell"), self.settings.notify in ("both", "desktop")
+        signs = "\a" * bell + desktop_notice(text) * desktop
+        if self._driver is None or self.is_headless or not signs:
+            return
+        if self._in_front:
+            print(signs, end="", file=sys.__stdout__, flush=True)  # Textual's own way is shut meanwhile
+        else:
+            self._driver.write(signs)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         super()._display(screen, renderable if self._sparing is None else self._sparing.of(renderable))

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from rich.cells import cell_len
+from textual.color import Color
 
-from tests.ui.driving import check_snapshot, command, console, seen, status
+from opsconsole.settings import Settings
+from opsconsole.ui.desk import Desk
+from opsconsole.ui.themes import THEMES, Typewriter
+from tests.ui.driving import check_snapshot, command, console, seen, settled, status
 from tests.ui.worlds import HOSTILE, busy_world, empty_world, wide_world
 
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -61,6 +66,44 @@ async def test_every_theme_shows_the_same_words(theme: str) -> None:
         await pilot.pause()
         assert app.theme == theme
         await check_snapshot(app, pilot, "hosts-120")
+
+
+@pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("contrast", 7.0)])
+def test_every_text_can_be_read_on_every_ground(name: str, least: float) -> None:
+    """As WCAG measures it: on the screen, in dialogs, on the header and the footer; and on the cursor's row."""
+    theme = THEMES[name]
+    texts = [theme.success, theme.warning, theme.error, theme.accent, theme.foreground, theme.secondary]
+    texts += [theme.variables["unknown"], theme.variables["quiet"]]
+    for ground in (theme.background, theme.surface, theme.panel, theme.variables["cursor"]):
+        for text in texts:
+            assert contrast(str(text), str(ground)) >= least, (text, ground)
+
+
+def contrast(one: str, other: str) -> float:
+    """1 to 21."""
+
+    def light(colour: str) -> float:
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb(colour)]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    brighter, darker = sorted((light(one), light(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def rgb(colour: str) -> list[float]:
+    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+
+
+async def test_marks_in_ascii_leave_no_other_sign() -> None:
+    """Every column stands where it stood."""
+    async with console(busy_world(), (120, 40), write="", desk=Desk(Settings(marks="ascii"))) as (app, pilot):
+        for key in PAGES.values():
+            await pilot.press(key)
+            await settled(app, pilot)
+            drawn = [segment for line in app.screen._compositor.render_strips() for segment in line]
+            shown = Typewriter().apply(drawn, Color(0, 0, 0))
+            signs = {c for segment in shown for c in segment.text if not c.isascii() and not c.isalpha()}
+            assert not signs and cell_len(shown[0].text) == cell_len(drawn[0].text), signs
 
 
 async def test_an_empty_cluster_says_that_nothing_is_known() -> None:

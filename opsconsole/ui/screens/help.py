@@ -66,7 +66,7 @@ FILTERS: tuple[Part, ...] = (
     ("key>value  < >= <=", "amounts: waited>2h, busy<50%, gpus>=8"),
     ("key~pattern", "a regular expression"),
     ("!part", "what that part would not: !draining, !budget=olmo/eval"),
-    ('"two words"', "quotes keep blanks together: why=\"no shape\""),
+    ('"two words"', 'quotes keep blanks together: why="no shape"'),
 )
 
 
