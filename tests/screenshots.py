@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from opsconsole.ui.app import OpsConsoleApp
+from opsconsole.ui.source import OutputPiece
 from scheduler_core.ids import DrainId, HostName
 from scheduler_core.observations import By, DrainRequested
 from scheduler_core.units import SECOND
@@ -23,6 +24,9 @@ SCREENS = {
     "budgets": "4",
     "drains": "5",
     "timeline": "7",
+    "log": "8",
+    "host": "colon g o space g p u 0 6 enter",
+    "workload": "3 tab enter",
     "drain-plan": "2 j j D",
     "explain": "escape x",
     "help": "escape question_mark",
@@ -38,7 +42,11 @@ def demo_world() -> FakeSource:
     demo.later(2 * SECOND, DrainRequested(DrainId("d1"), HostName("gpu06"), by))
     demo.run(4)
     source.probes = {name: probe(8, 60 + 5 * n) for n, name in enumerate(demo.hosts)}
-    source.probes["gpu06"] = probe(8, 80, failed=3)
+    source.probes["gpu06"] = probe(8, 80, failed=3) | {"uptime_s": 86_400.0}
+    text = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+    source.kernels["gpu06"] = [{"monotonic_s": 86_350.0, "text": text, "xid": {"code": 79, "pci": "0000:13:00"}}]
+    lines = "".join(f"step {n:4}  loss {4 / (1 + n / 20):.3f}  14.2k tokens/s\n" for n in range(1, 90))
+    source.outputs = {run: [OutputPiece(lines.encode())] for run in source.state.runs}
     source.happenings = happenings(demo.steps, demo.now)
     return source
 
