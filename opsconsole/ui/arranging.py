@@ -5,6 +5,7 @@ Dialogs are imported when they are opened first: the first frame does not wait f
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from opsconsole.presenting.arranging import Arrangement, Kept, View, no_view
@@ -33,6 +34,7 @@ class Arranging(ConsoleBase):
         self._entry_for: Table | None = None
         self.arrangements = self.desk.arrangements
         self._restored: set[str] = set()  # tables
+        self._changes: list[tuple[Callable[[Kept], Kept], str]] = []  # that are still to be kept
 
     def on_mount(self) -> None:
         """What cannot be read is said, and stays as it is. Textual calls it before that of the class below."""
@@ -129,15 +131,23 @@ class Arranging(ConsoleBase):
         name, arrangement = table.id or "", table.arrangement
         self._keep(lambda kept: kept.left(name, arrangement))
 
-    def _keep(self, change: Callable[[Kept], Kept]) -> bool:
-        """False where it could not be kept, which is said."""
-        try:
-            self.arrangements.change(change)
-        except (ValueError, OSError) as error:
-            self.say(clean(str(error)))
-            return False
-        self.alerts.over("views")
-        return True
+    def _keep(self, change: Callable[[Kept], Kept], said: str = "") -> None:
+        """`said` once it is kept. Not in the console's own time: a home directory may hang while this one leads."""
+        self._changes.append((change, said))
+        self.supervisor.once("keeping", self._keep_all)
+
+    async def _keep_all(self) -> None:
+        """One after the other."""
+        while self._changes:
+            change, said = self._changes.pop(0)
+            try:
+                await asyncio.to_thread(self.arrangements.change, change)
+                self.alerts.over("views")
+            except (ValueError, OSError) as error:
+                said = clean(str(error))
+            if said:
+                self.say(said)
+            self.draw()
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -187,10 +197,9 @@ class Arranging(ConsoleBase):
         if not words:
             self._ask(":", "save_view ")
             return
-        replaced = words in self.arrangements.kept.views
+        how = "replaced" if words in self.arrangements.kept.views else "kept"
         view = View(table.id or "", table.arrangement)
-        if self._keep(lambda kept: kept.named(words, view)):
-            self.say(f"view {words} {'replaced' if replaced else 'kept'}: {view.arrangement.words()}")
+        self._keep(lambda kept: kept.named(words, view), f"view {words} {how}: {view.arrangement.words()}")
 
     def _do_delete_view(self, words: str) -> None:
         if words:
@@ -199,8 +208,7 @@ class Arranging(ConsoleBase):
             self._do_view("")
 
     def delete_view(self, name: str) -> None:
-        if self._keep(lambda kept: kept.without(name)):
-            self.say(f"view {name} is deleted")
+        self._keep(lambda kept: kept.without(name), f"view {name} is deleted")
 
     # -- completion ------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from opsconsole.cli.arrangements import ArrangementsFile
-from opsconsole.presenting.arranging import Arrangement, Arrangements, View
+from opsconsole.presenting.arranging import Arrangement, Arrangements, Kept, View
+from opsconsole.ui.app import OpsConsoleApp
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.screens.plan import PlanScreen
 from opsconsole.ui.widgets.table import Table
@@ -19,6 +23,13 @@ WIDE = (140, 40)
 
 def kept_in(path: Path) -> ArrangementsFile:
     return ArrangementsFile(path / "views.json")
+
+
+async def keeping(app: OpsConsoleApp, pilot: Pilot[int], line: str) -> None:
+    """A command whose effect is kept."""
+    await command(pilot, line)
+    await app.supervisor.tasks["keeping"]
+    await pilot.pause()
 
 
 async def test_the_filter_line_offers_what_could_come_next_and_marks_what_is_wrong() -> None:
@@ -86,8 +97,8 @@ async def test_the_column_chooser_shows_and_hides_and_puts_back() -> None:
 async def test_order_and_columns_outlive_the_console_and_a_filter_does_not(tmp_path: Path) -> None:
     async with console(busy_world(), WIDE, desk=Desk(arrangements=kept_in(tmp_path))) as (app, pilot):
         await pilot.press("2")
-        await command(pilot, "sort -host")
-        await command(pilot, "columns host state")
+        await keeping(app, pilot, "sort -host")
+        await keeping(app, pilot, "columns host state")
         await command(pilot, "filter gpu00")
     async with console(busy_world(), WIDE, desk=Desk(arrangements=kept_in(tmp_path))) as (app, pilot):
         await pilot.press("2")
@@ -101,10 +112,10 @@ async def test_a_view_is_kept_shown_listed_and_deleted(tmp_path: Path) -> None:
     async with console(busy_world(), WIDE, desk=Desk(arrangements=kept_in(tmp_path))) as (app, pilot):
         await pilot.press("2")
         await command(pilot, "filter state=draining")
-        await command(pilot, "sort -host")
-        await command(pilot, "save_view mine")
+        await keeping(app, pilot, "sort -host")
+        await keeping(app, pilot, "save_view mine")
         assert "view mine kept: /state=draining, by -host" in status(app)
-        await command(pilot, "save_view two words")
+        await keeping(app, pilot, "save_view two words")
         assert "one word" in status(app)
     async with console(busy_world(), WIDE, desk=Desk(arrangements=kept_in(tmp_path))) as (app, pilot):
         await command(pilot, "view mine")
@@ -118,6 +129,7 @@ async def test_a_view_is_kept_shown_listed_and_deleted(tmp_path: Path) -> None:
         assert app.page == "hosts"
         await command(pilot, "view")
         await pilot.press("delete", "escape")
+        await app.supervisor.tasks["keeping"]
         await pilot.pause()
         assert "view mine is deleted" in status(app)
         await command(pilot, "view mine")
@@ -130,10 +142,10 @@ async def test_a_broken_file_is_told_and_left_as_it_is(tmp_path: Path) -> None:
     async with console(busy_world(), WIDE, desk=Desk(arrangements=file)) as (app, pilot):
         assert "✖ /" in seen(app) and f"{file.path}: " in app.alerts.texts["views"]
         await pilot.press("2")
-        await command(pilot, "sort -host")
+        await keeping(app, pilot, "sort -host")
         assert "mended or removed" in status(app)
         assert app.table is not None and app.table.rowset.order == ("-host",), "it sorts all the same"
-        assert file.path.read_text() == '{"views": ['
+        assert file.path.read_text() == '{"views": [' and "views" in app.alerts.texts
 
 
 def test_consoles_side_by_side_keep_each_others_views(tmp_path: Path) -> None:
@@ -214,3 +226,31 @@ async def test_columns_of_every_page_are_keys_also_those_that_are_not_shown(
         await command(pilot, f"filter {text}")
         assert app.table is not None and app.table.rowset.filter.text == text, status(app)
         assert [row.data.get("budget", row.key) if page == "4" else row.key for row in app.table.rowset.rows] == keys
+
+
+class Hanging(Arrangements):
+    """In a home directory that does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = threading.Event()
+
+    def change(self, change: Callable[[Kept], Kept]) -> None:
+        self.answers.wait(20)
+        super().change(change)
+
+
+async def test_a_home_directory_that_hangs_holds_nothing_up_and_changes_are_kept_in_order() -> None:
+    arrangements = Hanging()
+    async with console(busy_world(), WIDE, desk=Desk(arrangements=arrangements)) as (app, pilot):
+        await pilot.press("2")
+        await command(pilot, "sort -host")
+        await command(pilot, "save_view a")
+        await command(pilot, "delete_view a")
+        assert [*app.query_one("#t-hosts", Table).rowset.place][:1] == ["gpu006"] and not arrangements.kept.tables
+        await pilot.press("3")
+        assert app.page == "queue"
+        arrangements.answers.set()
+        await app.supervisor.tasks["keeping"]
+        assert "t-hosts" in arrangements.kept.tables and not arrangements.kept.views
+        assert status(app).strip() == "view a is deleted"

@@ -14,6 +14,7 @@ from opsconsole.presenting.arranging import View
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sorting import stepped
 from opsconsole.presenting.text import clean
+from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import BY_NAME, table_bindings
 from opsconsole.ui.messages import Rearranged, RowOpened, RowsChanged
 from opsconsole.ui.screens.live import LiveScreen
@@ -84,6 +85,10 @@ class PickScreen(LiveScreen[None]):
         self.list.styles.height = max(2, min(len(view.rows) + 1, room))
 
     def on_resize(self) -> None:
+        if self.is_mounted:
+            self.refill()
+
+    def update_from(self, view: ClusterView) -> None:
         if self.is_mounted:
             self.refill()
 
