@@ -74,7 +74,7 @@ def watches_table(view: ClusterView | None, watches: list[Watched], ended: list[
         Row(f"ended {n}", (Cell(clock(at), "dim"), Cell(text), Cell("over", "dim")))
         for n, (at, text) in reversed([*enumerate(ended)])
     ]
-    return TableView("You will be told of", COLUMNS, tuple(rows), "nothing: n on a host, workload or run")
+    return TableView("You will be told of", COLUMNS, tuple(rows), "nothing yet: :notify on a host, workload or run")
 
 
 def _label(view: ClusterView | None, watch: Watched) -> str:

@@ -23,7 +23,6 @@ from opsconsole.ui.outside import ConsoleOutside
 from opsconsole.ui.pages import PAGES
 from opsconsole.ui.source import ConsoleSource
 from opsconsole.ui.subjects import named, subjects
-from opsconsole.ui.views import HOW_TO_QUIT
 from opsconsole.ui.widgets.entry import Entry
 from opsconsole.ui.widgets.table import Table
 from opsconsole.ui.window import parse_window
@@ -74,7 +73,7 @@ class OpsConsoleApp(ConsoleOutside):
 
     def action_help_quit(self) -> None:
         """Ctrl-C, as Textual binds it."""
-        self.say(HOW_TO_QUIT)
+        self.say(self.how_to_quit)
 
     def perform(self, action: Action, words: str) -> None:
         """The one way for keys, commands and the palette."""

@@ -22,8 +22,6 @@ from opsconsole.ui.widgets.table import Table
 if TYPE_CHECKING:
     from opsconsole.ui.screens.text import Text
 
-HOW_TO_QUIT = "Ctrl-Q quits; runs and drains go on"
-
 
 class ConsoleViews(Arranging):
     """Nothing here can send anything."""
@@ -51,11 +49,15 @@ class ConsoleViews(Arranging):
         else:
             self._do_previous(words)
 
+    @property
+    def how_to_quit(self) -> str:
+        return f"{self.keymap.shown('quit') or ':quit'} quits; runs and drains go on"
+
     def _do_leave(self, words: str) -> None:
         if self.past:
             self._do_previous(words)
         else:
-            self.say(HOW_TO_QUIT)
+            self.say(self.how_to_quit)
 
     def _do_neighbour_before(self, words: str) -> None:
         self._neighbour(-1)

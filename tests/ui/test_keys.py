@@ -17,7 +17,7 @@ from opsconsole.ui.screens.help import GROUPS, help_text
 from opsconsole.ui.screens.keys import KeysScreen
 from opsconsole.ui.screens.plan import PlanScreen
 from tests.keys_page import keys_page
-from tests.ui.driving import command, console, seen
+from tests.ui.driving import command, console, seen, status
 from tests.ui.worlds import busy_world
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +44,10 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 
 
 async def test_own_keys_are_bound_and_told_everywhere() -> None:
-    desk = Desk(keymap=Keymap({"drain": ("f5",), "down": ("e",), "hold": ("H",), "cordon": ()}))
+    desk = Desk(keymap=Keymap({"drain": ("f5",), "down": ("e",), "hold": ("H",), "cordon": (), "quit": ("ctrl+x",)}))
     async with console(busy_world(), (120, 60), desk=desk) as (app, pilot):
+        await pilot.press("q")
+        assert "Ctrl-X quits" in status(app)
         await pilot.press("2", "e", "e", "D", "C")
         assert app.table is not None and app.table.rowset.at == 2
         assert len(app.screen_stack) == 1, "the usual keys of what was changed do nothing"
