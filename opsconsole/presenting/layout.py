@@ -24,10 +24,11 @@ def layout(
     """At least the declared widths, of those that show at `outer` cells.
 
     Room that is left is shared, a cell in turn, by the growing column and all that can use more; then the growing one
-    takes the rest. `wide` shows every column, whatever the width, and `chosen` those with these keys; what does not fit
-    is reached by moving sideways.
+    takes the rest. `wide` shows every column, whatever the width, and `chosen` those with these keys, where there are
+    any; what does not fit is reached by moving sideways.
     """
-    shown = [(at, column) for at, column in enumerate(columns) if is_shown(column, outer, wide, chosen)]
+    known = [column.key for column in columns if column.key in chosen]
+    shown = [(at, column) for at, column in enumerate(columns) if is_shown(column, outer, wide, known)]
     widths = [column.width for _, column in shown]
     spare = width - sum(widths) - GAP * max(0, len(widths) - 1)
     growing = next((n for n, (_, column) in enumerate(shown) if column.grow), None)

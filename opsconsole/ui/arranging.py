@@ -12,7 +12,7 @@ from opsconsole.presenting.arranging import Arrangement, Kept, View, no_view
 from opsconsole.presenting.completing import complete_filter
 from opsconsole.presenting.filtering import Filter, FilterError, parse_filter
 from opsconsole.presenting.rowset import NOTHING
-from opsconsole.presenting.sorting import read_order
+from opsconsole.presenting.sorting import DOWN, read_order
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.base import ConsoleBase
@@ -118,10 +118,11 @@ class Arranging(ConsoleBase):
             self.push_screen(ColumnsScreen(table))
             return
         try:
-            table.choose(() if words == USUAL else read_order(words, table.rowset.view.columns))
+            keys = () if words == USUAL else read_order(words, table.rowset.view.columns)
         except ValueError as error:
             self.say(str(error))
             return
+        table.choose([key.removeprefix(DOWN) for key in keys])
         self._remember(table)
 
     def on_rearranged(self, message: Rearranged) -> None:

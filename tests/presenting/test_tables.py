@@ -202,6 +202,7 @@ def test_columns_fill_the_width_and_none_is_narrower_than_declared(width: int) -
 def test_columns_are_those_that_were_chosen_and_a_place_on_the_line_belongs_to_one() -> None:
     placed = layout(COLUMNS, 20, 20, chosen=("runs", "busy"))
     assert [p.column.title for p in placed] == ["BUSY", "RUNS"]
+    assert layout(COLUMNS, 60, 60, chosen=("gone",)) == layout(COLUMNS, 60, 60)
     assert [column_at(placed, x) for x in (-1, 0, 4, 5, 6, 13, 14)] == ["", "busy", "busy", "", "runs", "runs", ""]
 
 
