@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,8 @@ from scheduler_core.ids import BudgetId, WorkloadId
 from scheduler_core.observations import WorkloadSubmitted
 from scheduler_core.units import SECOND
 from scheduler_core.workload import Launch, Workload
-from tests.live.commands import PATIENCE_S, CommandLine
+from tests.live.commands import CommandLine
+from tests.waiting import until as until  # for all who use a cluster
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
@@ -65,17 +65,6 @@ async def leading(live: Live) -> AsyncIterator[Runtime]:
 
 def _all_fresh(runtime: Runtime) -> bool:
     return all(host.reach.value == "fresh" for host in runtime.state.hosts.values())
-
-
-async def until(
-    true: Callable[[], Any], what: str, task: asyncio.Task[None] | None = None, patience_s: float = PATIENCE_S
-) -> None:
-    end = time.monotonic() + patience_s
-    while not true():
-        if task is not None and task.done():
-            task.result()
-        assert time.monotonic() < end, f"waited {patience_s} s for {what}"
-        await asyncio.sleep(0.05)
 
 
 def job(

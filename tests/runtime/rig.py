@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -27,11 +26,11 @@ from scheduler_core.state import WorkloadRecord
 from scheduler_core.units import WEIGHT
 from scheduler_core.workload import Launch, Workload, WorkloadPhase
 from tests.runtime.fakehosts import FakeHost, FakePool
+from tests.waiting import until as until  # for all who use the rig
 
 OPS = By("ops", "test")
 POLICY = Policy(pass_interval_ms=20, stop_grace_ms=500, checkpoint_grace_ms=0, retry_delay_ms=50, lost_after_ms=60_000)
 SOON_LOST = replace(POLICY, lost_after_ms=150)
-PATIENCE_S = 20.0
 
 
 def job(wid: str, runs_s: float = 60.0, gpus: int = 4, min_s: float = 0.1, budget: str = "a", **more: Any) -> Any:
@@ -120,15 +119,6 @@ def on_disk(runtime: Runtime) -> bool:
 def all_fresh(runtime: Runtime) -> bool:
     hosts = runtime.state.hosts.values()
     return bool(hosts) and all(host.reach.value == "fresh" for host in hosts)
-
-
-async def until(true: Callable[[], Any], what: str, task: asyncio.Task[None] | None = None) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not true():
-        if task is not None and task.done():
-            task.result()
-        assert time.monotonic() < end, f"waited {PATIENCE_S} s for {what}"
-        await asyncio.sleep(0.005)
 
 
 def record(runtime: Runtime, wid: str) -> WorkloadRecord:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+import subprocess
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 from textual.pilot import Pilot
@@ -15,80 +17,58 @@ from opsconsole.ui.app import OpsConsoleApp
 from opsconsole.ui.screens.plan import PlanScreen
 from tests.live.clusters import Live, live_cluster
 from tests.ui.driving import WRITE, commit, filled_plan, plan_notes, seen, status
+from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("fast")
-PATIENCE_S = 40.0
+
+
+@dataclass
+class Beside:
+    """A console as `opsconsole` opens it, beside the leader of a cluster."""
+
+    live: Live
+    leader: subprocess.Popen[str]
+    app: OpsConsoleApp
+    pilot: Pilot[int]
+
+    async def kill_leader(self) -> None:
+        self.leader.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(self.leader.wait)
 
 
 @asynccontextmanager
-async def following(live: Live) -> AsyncIterator[tuple[OpsConsoleApp, Pilot[int]]]:
-    """The console as `opsconsole` opens it."""
-    app = OpsConsoleApp(LiveSource(live.place, live.place.leader(), hand_over=False), WRITE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        yield app, pilot
-
-
-async def until(pilot: Pilot[int], true: Callable[[], bool], what: str) -> None:
-    end = asyncio.get_running_loop().time() + PATIENCE_S
-    while not true():
-        assert asyncio.get_running_loop().time() < end, f"waited {PATIENCE_S:.0f} s for {what}"
-        await pilot.pause(0.2)
+async def following(hosts: int) -> AsyncIterator[Beside]:
+    """Once it shows that leader and all hosts. Whatever happens, the leader ends."""
+    async with live_cluster(hosts) as live:
+        leader = live.serve()
+        app = OpsConsoleApp(LiveSource(live.place, live.place.leader(), hand_over=False), WRITE)
+        try:
+            async with app.run_test(size=(120, 40)) as pilot:
+                shown = f"{hosts}●"
+                await until(lambda: shown in seen(app) and "leader: serve" in seen(app), "leader and hosts")
+                yield Beside(live, leader, app, pilot)
+        finally:
+            leader.kill()
 
 
 async def test_a_leader_that_is_killed_while_a_plan_is_open() -> None:
     """kill -9. Nothing is done, the dialog and the header say why, and it stays said."""
-    async with live_cluster(2) as live:
-        leader = live.serve()
-        try:
-            async with following(live) as (app, pilot):
-                await until(
-                    pilot, lambda: "2●" in seen(app) and "leader: serve" in seen(app), "the leader and its hosts"
-                )
-                await filled_plan(app, pilot, "2", "gpu02", "C")
-                leader.send_signal(signal.SIGKILL)
-                await asyncio.to_thread(leader.wait)
-                await until(pilot, lambda: "NO LEADER: nothing is scheduled" in seen(app), "the death to be noticed")
-                await commit(pilot)
-                assert isinstance(app.screen, PlanScreen) and "nobody leads this cluster" in plan_notes(app)
-                assert live.json("hosts")[1]["state"] == "serving"
-        finally:
-            leader.kill()
+    async with following(2) as beside:
+        app, pilot = beside.app, beside.pilot
+        await filled_plan(app, pilot, "2", "gpu02", "C")
+        await beside.kill_leader()
+        await until(lambda: "NO LEADER: nothing is scheduled" in seen(app), "the death to be noticed")
+        await commit(pilot)
+        assert isinstance(app.screen, PlanScreen) and "nobody leads this cluster" in plan_notes(app)
+        assert beside.live.json("hosts")[1]["state"] == "serving"
 
 
 async def test_a_leader_that_is_killed_just_before_a_plan_is_carried_out() -> None:
     """Its lease still runs, so that nobody can know: what was asked is withdrawn unanswered, and that is said."""
-    async with live_cluster(1) as live:
-        leader = live.serve()
-        try:
-            async with following(live) as (app, pilot):
-                await until(
-                    pilot, lambda: "1●" in seen(app) and "leader: serve" in seen(app), "the leader and its host"
-                )
-                await filled_plan(app, pilot, "2", "gpu01", "C")
-                leader.send_signal(signal.SIGKILL)
-                await asyncio.to_thread(leader.wait)
-                await commit(pilot)
-                await until(pilot, lambda: "✖ cordon gpu01: " in status(app), "the refusal")
-                assert [h["state"] for h in live.json("hosts")] == ["serving"]
-        finally:
-            leader.kill()
-
-
-async def test_a_follower_reads_the_output_of_a_run_as_it_is_written() -> None:
-    """From its host, over a connection of its own; with the page the connection goes."""
-    async with live_cluster(1) as live:
-        leader = live.serve()
-        try:
-            async with following(live) as (app, pilot):
-                await until(pilot, lambda: "1●" in seen(app) and "leader: serve" in seen(app), "the leader")
-                script = "i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i of it; sleep 0.1; done"
-                wid = await asyncio.to_thread(live.submit, "--gpus", "1", "--", "sh", "-c", script)
-                source = app.source
-                await until(pilot, lambda: any(r.workload == wid for r in source.view().state.runs.values()), "a run")
-                app.go("workload", wid)
-                await until(pilot, lambda: "line 5 of it" in seen(app) and "(live)" in seen(app), "its output")
-                await until(pilot, lambda: "line 15 of it" in seen(app), "more of it")
-                app.go("overview")
-                assert app.output.idle
-        finally:
-            leader.kill()
+    async with following(1) as beside:
+        app, pilot = beside.app, beside.pilot
+        await filled_plan(app, pilot, "2", "gpu01", "C")
+        await beside.kill_leader()
+        await commit(pilot)
+        await until(lambda: "✖ cordon gpu01: " in status(app), "the refusal")
+        assert [h["state"] for h in beside.live.json("hosts")] == ["serving"]
