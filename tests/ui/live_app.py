@@ -1,6 +1,6 @@
 """A console on a fixed world, for tests in a real terminal: `python -m tests.ui.live_app`.
 
-With the word `defect` its Ctrl-C falls over; with `slow` it draws for a slow link.
+With the word `defect` its Ctrl-C falls over; with `slow` it draws for a slow link, with `keys` it has no mouse.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.ui.worlds import busy_world
 
 
 def show(_: argparse.Namespace) -> int:
-    desk = Desk(Settings(slow_link="slow" in sys.argv))
+    desk = Desk(Settings(slow_link="slow" in sys.argv, mouse="keys" not in sys.argv))
     return asyncio.run(present(OpsConsoleApp(busy_world(), desk=desk)))
 
 

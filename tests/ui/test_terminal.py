@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import pty
@@ -120,6 +121,32 @@ def test_keys_in_a_burst_are_taken_one_after_another() -> None:
         terminal.read_until(b"draining: fan")
         os.write(terminal.master, b"jjC")
         terminal.read_until(b"$ opsconsole cordon gpu003")
+    finally:
+        terminal.close()
+
+
+def test_without_a_mouse_the_terminal_keeps_its_own_until_somebody_asks() -> None:
+    terminal = Terminal("keys")
+    try:
+        terminal.read_until(SHOWN)
+        assert b"\x1b[?1000h" not in terminal.said
+        os.write(terminal.master, b":mouse\r")
+        terminal.read_until(b"\x1b[?1000h")
+        os.write(terminal.master, b":mouse\r")
+        terminal.read_until(b"\x1b[?1000l")
+    finally:
+        terminal.close()
+
+
+def test_a_copy_reaches_the_terminal() -> None:
+    """OSC 52 with the name of the selected thing, whatever becomes of it there."""
+    terminal = Terminal()
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b"2")
+        terminal.read_until(b"draining: fan")
+        os.write(terminal.master, b"y")
+        terminal.read_until(b"\x1b]52;c;" + base64.b64encode(b"gpu001") + b"\x07")
     finally:
         terminal.close()
 
