@@ -33,7 +33,9 @@ class About:
 
 ABOUT: dict[str, About] = {
     "theme": About("colours; ansi: the terminal's own sixteen", ("dark", "light", "contrast", "ansi")),
-    "screen": About("the screen that is shown first", ("overview", "hosts", "queue", "budgets", "drains", "timeline")),
+    "screen": About(
+        "the screen that is shown first", ("overview", "hosts", "queue", "budgets", "drains", "timeline", "log")
+    ),
     "marks": About("ascii: no characters but those of a typewriter", (UNICODE, ASCII)),
     "timezone": About("of the times on screens: local, UTC, or a name such as Europe/Berlin", metavar="ZONE"),
     "mouse": About("take clicks and the wheel; without it the terminal selects text itself"),
