@@ -21,7 +21,7 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean
 from opsconsole.ui.messages import RowOpened
 from opsconsole.ui.themes import DARK
-from opsconsole.ui.widgets import table as table_module
+from opsconsole.ui.widgets import drawnrows
 from opsconsole.ui.widgets.painting import MARGIN, paint_header, paint_row
 from opsconsole.ui.widgets.table import Table
 
@@ -158,7 +158,7 @@ async def test_of_ten_thousand_rows_only_visible_ones_are_drawn(
         painted.append(row.key)
         return paint_row(row, *rest)
 
-    monkeypatch.setattr(table_module, "paint_row", counting)
+    monkeypatch.setattr(drawnrows, "paint_row", counting)
     rows = [row(f"r{n:05}", n) for n in range(10_000)]
     bench = Bench()
     async with bench.run_test(size=(120, 40)) as pilot:
