@@ -48,14 +48,19 @@ def _need_terminal() -> None:
         raise UsageError("the console needs a terminal", advice="for scripts: opsconsole queue --json, events -f, …")
 
 
-async def present(app: OpsConsoleApp) -> int:
-    """The console until somebody leaves it: its exit status. Raises the defect that ended it."""
-    from opsconsole.ui.terminal import measure_the_terminal
+async def present(app: OpsConsoleApp, last: bool = False) -> int:
+    """The console until somebody leaves it: its exit status. Raises the defect that ended it.
+
+    `last`: nothing that matters follows, so what the loop and threads still do may not keep the process for long.
+    """
+    from opsconsole.ui.terminal import Deadline, measure_the_terminal
 
     measure_the_terminal()
     status = await app.run_async(mouse=app.settings.mouse) or 0
     if app.failure is not None:
         raise app.failure
+    if last:
+        Deadline(status)
     return status
 
 
@@ -68,7 +73,7 @@ async def show(place: Place, lead_as: str = "", write: str = "", read_only: str 
         source = LiveSource(place, place.leader(), lead_as, read_only=read_only)
         app = OpsConsoleApp(source, write, desk)
     try:
-        return await present(app)
+        return await present(app, last=True)
     finally:
         if source.left:
             print(source.left, file=sys.stderr)

@@ -84,6 +84,19 @@ def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, status: 
         terminal.close()
 
 
+def test_what_is_stuck_behind_the_console_keeps_nobody_waiting() -> None:
+    """With the status that it would have had, and the terminal as it was."""
+    terminal = Terminal("stuck")
+    try:
+        terminal.read_until(SHOWN)
+        os.write(terminal.master, b"\x11")
+        found, took_s = terminal.wait()
+        assert found == 0 and took_s < ENDED
+        assert termios.tcgetattr(terminal.slave)[3] == terminal.before[3], "echo and line mode"
+    finally:
+        terminal.close()
+
+
 def test_quitting_by_key() -> None:
     terminal = Terminal()
     try:
