@@ -142,7 +142,9 @@ def workload_label(wid: WorkloadId, name: str) -> str:
 
 def why_counts(view: ClusterView) -> dict[str, int]:
     """How many wait for which kind of reason, the most frequent first."""
-    explainer = Explainer(view.state)
-    waiting = (r for r in view.state.workloads.values() if r.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD))
-    counts = Counter(explainer.hold(record).kind.value for record in waiting)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    if not view.reasons:
+        explainer = Explainer(view.state)
+        waiting = (r for r in view.state.workloads.values() if r.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD))
+        counts = Counter(explainer.hold(record).kind.value for record in waiting)
+        view.reasons.update(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return view.reasons

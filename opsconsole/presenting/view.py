@@ -67,7 +67,7 @@ class OpenPlan:
 class ClusterView:
     """Immutable but for `state`, which belongs to the engine: read it, never change it.
 
-    `failing`: what is wrong with hosts, kept from the first time it is asked for.
+    `failing`: what is wrong with hosts, kept from the first look on; `reasons`: how many wait why, likewise.
     """
 
     cluster: str
@@ -84,6 +84,7 @@ class ClusterView:
     pending: PendingInventory | None = None
     others: Sequence[OpenPlan] = ()
     failing: dict[str, list[str]] = field(default_factory=dict, compare=False)
+    reasons: dict[str, int] = field(default_factory=dict, compare=False)
 
     def wall(self, at_ms: int) -> int:
         """Cluster time as wall time, for people."""
