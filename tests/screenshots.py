@@ -30,6 +30,8 @@ SCREENS = {
     "drain-plan": "2 j j D",
     "explain": "escape x",
     "help": "escape question_mark",
+    "sort": "escape 3 S space space",
+    "columns": "escape c j space",
 }
 
 
