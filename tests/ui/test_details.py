@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.pilot import Pilot
 
 from opsconsole.ui.app import OpsConsoleApp
 from opsconsole.ui.places import Place
@@ -39,6 +40,14 @@ def told_world() -> FakeSource:
     return source
 
 
+async def shows(app: OpsConsoleApp, pilot: Pilot[int], text: str) -> str:
+    """All that is seen, once this is: output comes when it comes."""
+    for _ in range(100):
+        if text in (now := await settled(app, pilot)):
+            return now
+    raise AssertionError(f"waited for {text!r}; seen:\n{seen(app)}")
+
+
 def header(app: OpsConsoleApp) -> str:
     return seen(app).splitlines()[0]
 
@@ -49,6 +58,7 @@ async def test_every_detail_looks_as_it_did(size: tuple[int, int]) -> None:
         await pilot.press("2", "j", "j", "enter")
         await check_snapshot(app, pilot, f"host-{size[0]}")
         await pilot.press("3", "tab", "G", "enter", "tab")
+        await shows(app, pilot, ">     41  saved 20%")
         await check_snapshot(app, pilot, f"workload-{size[0]}")
         await pilot.press("8")
         await check_snapshot(app, pilot, f"log-{size[0]}")
@@ -187,8 +197,8 @@ async def test_output_follows_on_its_last_line_and_stays_further_up() -> None:
     async with console(source, WIDE) as (app, pilot):
         await command(pilot, "go w6")
         await pilot.press("tab")
-        text = await settled(app, pilot)
-        assert "saved 20%" in text and "loss 0.075" in text and "[32m" not in text and "saved 10%" not in text
+        text = await shows(app, pilot, "saved 20%")
+        assert "loss 0.075" in text and "[32m" not in text and "saved 10%" not in text
         assert app.table is not None and app.table.rowset.cursor == "line:41"
         await pilot.press("k", "k")
         app.output.text.feed(b"\nmore\n")
@@ -207,8 +217,7 @@ async def test_output_that_cannot_be_read_says_why_and_is_left_behind_with_the_p
     source.output_fails = RuntimeError("gpu001 cannot be asked: refused")
     async with console(source, WIDE) as (app, pilot):
         await command(pilot, "go w1")
-        await pilot.pause(0.3)
-        assert "✖ gpu001 cannot be asked: refused" in await settled(app, pilot)
+        await shows(app, pilot, "✖ gpu001 cannot be asked: refused")
         await pilot.press("1")
         await pilot.pause()
         assert app.output.idle
@@ -316,13 +325,13 @@ async def test_output_is_of_the_selected_run_and_goes_on_to_a_newer_one() -> Non
     source.outputs = {run: [OutputPiece(f"this is {run}\n".encode())] for run in ("w~1", "w~2")}
     async with console(source, WIDE) as (app, pilot):
         await command(pilot, "go w")
-        assert "this is w~1" in await settled(app, pilot)
+        await shows(app, pilot, "this is w~1")
         source.happen(MemberExited(RunId("w~1"), host, 1), MemberReleased(RunId("w~1"), host), later_ms=1000)
         cluster.later(HOUR)
         assert source.state.workloads[WorkloadId("w")].run == "w~2"
         source.happen(MemberStarted(RunId("w~2"), host), later_ms=1000)
         app.redraw()
         app.redraw()
-        assert "this is w~2" in await settled(app, pilot)
+        await shows(app, pilot, "this is w~2")
         await pilot.press("j")
-        assert "this is w~1" in await settled(app, pilot) and "failed" in seen(app)
+        assert "failed" in await shows(app, pilot, "this is w~1")

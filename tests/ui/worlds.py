@@ -84,7 +84,7 @@ class FakeSource:
             WALL_MS + (self.cluster.now - self.state.now),
             facts,
             self.leader,
-            False,
+            self.leader == "this console",
             self.lag_s,
             2.0,
             dict(self.alarms),
