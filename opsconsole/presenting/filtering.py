@@ -122,7 +122,7 @@ def _word(wanted: str) -> Test:
     def test(value: Any) -> bool:
         if isinstance(value, str):
             return folded in value.casefold()
-        return isinstance(value, list | tuple | dict) and any(test(part) for part in value)
+        return isinstance(value, list | tuple | dict) and any(map(test, value))
 
     return test
 
@@ -181,7 +181,8 @@ def _pattern(wanted: str) -> Test:
 
     def test(value: Any) -> bool:
         if isinstance(value, list | tuple | dict):
-            return any(test(part) for part in value)
-        return value is not None and pattern.search(str(value)[:LOOKED_AT]) is not None
+            return any(map(test, value))
+        text = value if isinstance(value, str) else "" if value is None else str(value)
+        return text != "" and pattern.search(text[:LOOKED_AT]) is not None
 
     return test
