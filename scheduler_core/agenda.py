@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.fairshare import Standings
@@ -47,7 +47,7 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
     _revived(prospects, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
-    turned |= {leaf: None for leaf in settled.blast if _lets_past(state, settled.blocked.get(leaf))}
+    turned |= {leaf: None for leaf, wid in settled.blast.items() if patience_over(state, wid)}
     let_go = _let_go(state, settled, preemptable_gpus)
     turned |= {leaf: None for leaf, _ in let_go}
     anywhere = {kind: None for _, kind in let_go}
@@ -62,12 +62,22 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
     return Agenda(heads, helped, turned, rest, revived, anywhere, hosts, reads)
 
 
-def widen(todo: Agenda, settled: Settled, prospects: Prospects, hosts: dict[HostName, None]) -> dict[BudgetId, None]:
-    """A claim's victims leave more on these hosts than it needs: the leaves that may use it, added to what is to do."""
+def widen(
+    todo: Agenda,
+    settled: Settled,
+    prospects: Prospects,
+    hosts: dict[HostName, None],
+    turn_comes: Callable[[BudgetId], bool],
+) -> dict[BudgetId, None]:
+    """A claim's victims leave more on these hosts than it needs: the leaves that may use it, if their turn still comes.
+
+    They are added to what is to do.
+    """
     todo.hosts |= hosts
     left = [name for name in hosts if prospects.easy(name)]
     revived = _revived(prospects, settled.dead, left)
-    rest, helped = _where_any_waits(prospects.state, revived), _helped(settled, prospects, left, todo.heads)
+    rest = {leaf: None for leaf in _where_any_waits(prospects.state, revived) if turn_comes(leaf)}
+    helped = {leaf: None for leaf in _helped(settled, prospects, left, todo.heads) if turn_comes(leaf)}
     todo.revived |= revived
     todo.rest |= rest
     todo.helped |= helped
@@ -90,10 +100,6 @@ def _changed(state: ClusterState) -> dict[HostName, None]:
         if (run := runs.get(run_id)) is not None and run.stop is None:
             hosts |= dict.fromkeys(run.members)
     return hosts
-
-
-def _lets_past(state: ClusterState, blocked: Blocked | None) -> bool:
-    return blocked is not None and blocked.head is not None and patience_over(state, blocked.head[2])
 
 
 def patience_over(state: ClusterState, wid: WorkloadId) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.ids import ROOT, BudgetId, WorkloadId
@@ -16,11 +16,6 @@ class LeafCursor:
 
     def __init__(self, queue: LeafQueue) -> None:
         self.signatures = queue.by_signature
-        self.taken: dict[WorkloadId, None] = {}  # the pass has placed them, or claims GPUs for them
-        self.rewind()
-
-    def rewind(self) -> None:
-        """From the first again: something that could not start may start now."""
         self._heads: list[tuple[LeafKey, Signature, int]] = [(k[0], s, 0) for s, k in self.signatures.items()]
         heapify(self._heads)
         self.blocked: Blocked | None = None  # the first that cannot start, once it was met
@@ -36,8 +31,7 @@ class LeafCursor:
             keys = self.signatures[signature]
             if at + 1 < len(keys):
                 heappush(self._heads, (keys[at + 1], signature, at + 1))
-            if key[2] not in self.taken:
-                return key[2], signature
+            return key[2], signature
         return None
 
 
@@ -56,22 +50,19 @@ class TreeCursor:
         self._chains, self._queues, self._ranked = state.budgets.chains, queues, ranked
         self._cursors: dict[BudgetId, LeafCursor] = {}
         self._children: dict[BudgetId, dict[BudgetId, None]] = {}
+        self._exhausted: dict[BudgetId, None] = {}
         self._open: dict[BudgetId, None] = {}  # an edit may have given children to one that holds workloads
 
     def retain(self, leaves: Iterable[BudgetId]) -> None:
-        """Of those that were added, only these."""
+        """From now on only these."""
         self._children, self._open = {}, {}
-        self._enter(leaves)
+        self.add(leaves)
 
-    def add(self, leaves: Collection[BudgetId]) -> None:
-        """From now on these too, each from its first."""
+    def add(self, leaves: Iterable[BudgetId]) -> None:
+        """From now on these too, but for those that are exhausted."""
         for leaf in leaves:
-            if (known := self._cursors.get(leaf)) is not None:
-                known.rewind()
-        self._enter(leaves)
-
-    def _enter(self, leaves: Iterable[BudgetId]) -> None:
-        for leaf in leaves:
+            if leaf in self._exhausted:
+                continue
             self._open[leaf] = None
             child = leaf
             for parent in (*self._chains[leaf][1:], ROOT):
@@ -95,7 +86,12 @@ class TreeCursor:
         return at if at != ROOT else None
 
     def exhaust(self, leaf: BudgetId) -> None:
-        """The leaf has nothing more that could start now."""
+        """The leaf has nothing more that could start in this pass."""
+        self._exhausted[leaf] = None
+        self.drop(leaf)
+
+    def drop(self, leaf: BudgetId) -> None:
+        """Not now; it may be added again."""
         child = leaf
         del self._open[leaf]
         for parent in (*self._chains[leaf][1:], ROOT):

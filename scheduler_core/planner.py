@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from scheduler_core.agenda import agenda, patience_over, widen
@@ -19,6 +19,7 @@ from scheduler_core.prospects import Prospects
 from scheduler_core.settled import Blocked, Settled, Signature
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.victims import Pool, Victim
+from scheduler_core.workload import Workload
 
 UNLIMITED = 1 << 60
 
@@ -104,7 +105,7 @@ class _Pass:
             if leaf in todo.helped and not self._still_helped(leaf):
                 del todo.heads[leaf]
                 if leaf not in todo.rest:
-                    cursor.exhaust(leaf)
+                    cursor.drop(leaf)
             elif leaf not in todo.heads and not self._anything_revived():
                 cursor.retain(todo.heads)
                 todo.rest.clear()
@@ -148,7 +149,6 @@ class _Pass:
             if record.claim or record.not_before > self.state.now:
                 continue  # has its promise already; or waits for its retry
             if self._try(record, found[1], cursor):
-                cursor.taken[record.workload.id] = None
                 return True
         else:
             self._bury(cursor.signatures)
@@ -183,18 +183,18 @@ class _Pass:
         if not capped:
             self._bury((kind,))
         if head:
-            self._note_blast(record.workload.budget, found.blast, known)
+            self._note_blast(record.workload, found.blast, known)
             cursor.blocked = (
                 known.within(found.rights) if known else Blocked(leaf_key(record.workload), kind, found.rights)
             )
         return False
 
-    def _note_blast(self, leaf: BudgetId, blast: bool, known: Blocked | None) -> None:
+    def _note_blast(self, workload: Workload, blast: bool, known: Blocked | None) -> None:
         """Who was blocked by `max_blast` stays so where nothing changed."""
         if blast:
-            self.settled.blast[leaf] = None
+            self.settled.blast[workload.budget] = workload.id
         elif known is None:
-            self.settled.blast.pop(leaf, None)
+            self.settled.blast.pop(workload.budget, None)
 
     def _known(self, record: WorkloadRecord) -> Blocked | None:
         """What the last pass found about this head, where its rights have not grown since."""
@@ -265,9 +265,23 @@ class _Pass:
             self.preemptable_gpus -= victim.run.gpus
         self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
+        turn_comes = self._turn_comes_after(record.workload.budget)
         self._take(record, plan.members)
         hosts: dict[HostName, None] = {name: None for victim in plan.victims for name in victim.run.members}
-        self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts))
+        self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts, turn_comes))
+
+    def _turn_comes_after(self, leaf: BudgetId) -> Callable[[BudgetId], bool]:
+        """Does another leaf come after this one in order, or is it this one? What comes before has had its turn."""
+        tree, ranked = self.state.budgets, self.standings.ranked
+        siblings = {branch: ranked(tree.by_id[branch].parent) for branch in tree.chains[leaf]}
+
+        def turn_comes(other: BudgetId) -> bool:
+            for branch, order in siblings.items():
+                if (theirs := next((b for b in tree.chains[other] if b in order), None)) is not None:
+                    return order.index(theirs) >= order.index(branch)
+            return False
+
+        return turn_comes
 
     def _stop(self, record: WorkloadRecord, victim: Victim) -> StopDecided:
         """Rule 23: the figures of this moment go with the decision."""

@@ -86,7 +86,7 @@ class Settled:
     blocked: dict[BudgetId, Blocked] = field(default_factory=dict)
     by_kind: dict[Signature, dict[BudgetId, None]] = field(default_factory=dict)  # blocked leaves by their head's
     open: dict[BudgetId, None] = field(default_factory=dict)  # leaves that a cap blocks
-    blast: dict[BudgetId, None] = field(default_factory=dict)  # leaves whose head only `max_blast` blocks
+    blast: dict[BudgetId, WorkloadId] = field(default_factory=dict)  # heads that only `max_blast` blocks
     braked: dict[tuple[BudgetId, Signature], int] = field(default_factory=dict)  # GPUs that the breaker must let go
 
     def clear(self) -> None:
@@ -96,8 +96,7 @@ class Settled:
 
     def blast_blocked(self) -> tuple[WorkloadId, ...]:
         """Those that wait for rule 18's patience."""
-        heads = [self.blocked[leaf].head for leaf in self.blast if leaf in self.blocked]
-        return tuple(head[2] for head in heads if head is not None)
+        return tuple(self.blast.values())
 
     def ahead_of(self, leaf: BudgetId, key: LeafKey) -> bool:
         """Is the leaf blocked by one that comes before this one?"""

@@ -128,9 +128,9 @@ MUTANTS = (
     Mutant("max_blast forgotten", "preemption", "if victim.allocated_gpus > self._allowance:", "if False:"),
     Mutant(
         "freed GPUs are anybody's",
-        "state",
-        "return self.usable & ~(self.held | self.claimed)",
-        "return self.usable & ~self.held",
+        "changes",
+        "record.usable & ~record.claimed",
+        "record.usable",
     ),
     Mutant(
         "a claim on a lost host is kept",
@@ -142,7 +142,7 @@ MUTANTS = (
     Mutant(
         "the changed host is not looked at",
         "planner",
-        "self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts))",
+        "self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts, turn_comes))",
         "pass",
     ),
     # -- hosts (rules 24 to 29)

@@ -1,0 +1,37 @@
+"""Whole plans (rule 18): nobody goes who could stay, and no plan takes more than `max_blast` allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler_core.decisions import Claimed, StopDecided
+from scheduler_core.ids import BudgetId
+from scheduler_core.units import HOUR, MINUTE
+from tests.core.clusters import PASS, Cluster, budgets, of_kind
+
+
+def test_a_victim_that_another_one_makes_needless_stays() -> None:
+    """The cheapest victim of the first host is needless once a gang must go for the second: it frees both."""
+    c = Cluster({"a": 1, "b": 1}, {"h1": 8, "h2": 8})
+    c.running("gang", "a", 8, HOUR, hosts=2, gpus_per_host=4)
+    c.running("cheap", "a", 4, HOUR)
+    c.running("protected", "a", 4, 8 * HOUR)
+    assert c.host("h1").runs == [c.run("gang"), c.run("cheap")]
+    c.later(HOUR)
+    step = c.submit("claimant", "b", 8, HOUR, hosts=2, gpus_per_host=4)
+    assert [stop.run for stop in of_kind(step, StopDecided)] == [c.run("gang")]
+
+
+def test_room_below_a_cap_is_not_made_by_a_blast() -> None:
+    """One GPU is wanted below a cap that one run of 8 fills: that is more than twice as much, so it waits a while."""
+    tree = tuple(replace(b, max_gpus=8) if b.id == BudgetId("a") else b for b in budgets({"a": 1, "a/x": 1, "a/y": 1}))
+    c = Cluster(hosts={"h1": 8, "h2": 8}, tree=tree)
+    c.running("large", "a/y", 8, HOUR)
+    c.later(2 * HOUR)
+    step = c.submit("small", "a/x", 1, HOUR)
+    assert not of_kind(step, StopDecided) and not of_kind(step, Claimed)
+    c.later(c.policy.blast_patience_ms - MINUTE)
+    assert c.engine.state.runs[c.run("large")].stop is None
+    step = c.later(MINUTE)
+    then = c.later(PASS)
+    assert [stop.run for stop in (*of_kind(step, StopDecided), *of_kind(then, StopDecided))] == [c.run("large")]
