@@ -11,6 +11,7 @@ import msgspec
 
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.folders import user_state
+from opsconsole.config.yamlio import read_plain
 from opsconsole.presenting.arranging import Arrangements, Kept
 
 NAME = "views.json"
@@ -51,15 +52,16 @@ class ArrangementsFile(Arrangements):
     def _read(self) -> Kept:
         """Raises ValueError where it is no such file; nothing kept where there is none."""
         try:
-            with open(self.path, "rb") as file:
-                text = file.read(MOST_BYTES + 1)
+            text = read_plain(self.path, MOST_BYTES)
         except FileNotFoundError:
             return Kept()
         try:
+            if text is None:
+                raise ValueError("it is not a plain file")
             if len(text) > MOST_BYTES:
                 raise ValueError("it is larger than anything the console writes")
             return msgspec.json.decode(text, type=Kept)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise ValueError(
                 f"{self.path}: {error}; views and sort orders are not kept before it is mended or removed"
             ) from None

@@ -7,9 +7,11 @@ import tomllib
 from typing import Any
 
 from opsconsole.config.errors import ConfigError, Problem
+from opsconsole.config.scalars import MOST_SHOWN, shown
 from opsconsole.config.yamlio import Source
 
 MOST_BYTES = 1 << 20
+MOST_PROBLEMS = 100
 
 
 class TomlFile:
@@ -22,6 +24,9 @@ class TomlFile:
             self.entries: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError([_malformed(file, text, error)]) from None
+        except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+            what, fix = "holds a value that no setting takes", "is this one of opsconsole's files?"
+            raise ConfigError([Problem(file, 0, "", what, fix)]) from None
 
     @classmethod
     def open(cls, path: str) -> TomlFile:
@@ -29,18 +34,16 @@ class TomlFile:
         return cls(path, Source.open(path, MOST_BYTES).content)
 
     def line(self, key: str) -> int:
-        """Where it stands: so many lines must be read until it is there."""
+        """Where it stands; 0 where it is not written as it reads."""
+        written = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[]=.]""")
         lines = self.text.splitlines()
-        for number in range(1, len(lines) + 1):
-            try:
-                if key in tomllib.loads("\n".join(lines[:number])):
-                    return number
-            except tomllib.TOMLDecodeError:  # the value goes on
-                continue
-        return 0
+        return next((number for number, line in enumerate(lines, 1) if written.match(line)), 0)
 
     def fail(self, key: str, what: str, fix: str = "") -> None:
-        self.problems.append(Problem(self.file, self.line(key), key, what, fix))
+        """Keys are foreign text, too."""
+        if len(self.problems) < MOST_PROBLEMS:
+            field = key if key.isprintable() and len(key) <= MOST_SHOWN else shown(key)
+            self.problems.append(Problem(self.file, self.line(key), field, what, fix))
 
     def check(self) -> None:
         """Raises ConfigError with all problems, if there are any."""

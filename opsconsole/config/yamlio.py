@@ -54,12 +54,14 @@ class Source:
         """`-` is the standard input. Raises ConfigError where the file cannot be read as text."""
         name = "<stdin>" if path == "-" else path
         try:
-            raw = sys.stdin.buffer.read(most_bytes + 1) if path == "-" else _read(Path(path), most_bytes)
+            raw = sys.stdin.buffer.read(most_bytes + 1) if path == "-" else read_plain(Path(path), most_bytes)
+            if raw is None:
+                raise ValueError("is not a plain file; what another command writes is read from the standard input: -")
             if len(raw) > most_bytes:
                 raise ValueError(f"is larger than {most_bytes >> 20} MiB; split it")
             return cls(name, raw.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            line = raw[: error.start].count(b"\n") + 1
+            line = error.object[: error.start].count(b"\n") + 1
             raise ConfigError([Problem(name, line, "", "is not UTF-8 text", "save it as UTF-8")]) from None
         except (OSError, ValueError) as error:
             what = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -202,12 +204,13 @@ def plain(node: Node) -> Any:
     return str(node.value)
 
 
-def _read(path: Path, most_bytes: int) -> bytes:
-    """Of a plain file: a pipe or a device might never end, or never begin. Raises OSError, ValueError."""
+def read_plain(path: Path, most_bytes: int) -> bytes | None:
+    """One byte more where there is more. None: no plain file; a pipe or a device might never end, or never begin.
+
+    Raises OSError.
+    """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("is not a plain file; what another command writes is read from the standard input: -")
-        return file.read(most_bytes + 1)
+        return file.read(most_bytes + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
 
 
 def _kind(node: Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -146,6 +147,17 @@ async def test_a_broken_file_is_told_and_left_as_it_is(tmp_path: Path) -> None:
         assert "mended or removed" in status(app)
         assert app.table is not None and app.table.rowset.order == ("-host",), "it sorts all the same"
         assert file.path.read_text() == '{"views": [' and "views" in app.alerts.texts
+
+
+def test_what_is_no_file_of_ours_is_neither_waited_for_nor_followed_to_its_depth(tmp_path: Path) -> None:
+    file = kept_in(tmp_path)
+    os.mkfifo(file.path)
+    with pytest.raises(ValueError, match="not a plain file; views"):
+        file.load()
+    file.path.unlink()
+    file.path.write_text('{"other":' + "[" * 100_000)
+    with pytest.raises(ValueError, match="recursion depth"):
+        file.load()
 
 
 def test_consoles_side_by_side_keep_each_others_views(tmp_path: Path) -> None:
