@@ -17,6 +17,7 @@ from scheduler_core.units import HOUR
 from tests.core.clusters import Cluster
 from tests.ui.driving import console, filled_plan, seen, settled
 from tests.ui.worlds import FakeSource, busy_world, long_queue
+from tests.waiting import until
 
 
 async def test_a_picture_that_fails_is_said_and_the_old_one_stays() -> None:
@@ -59,10 +60,9 @@ async def test_work_beside_is_kept_going_and_its_failure_shown() -> None:
 
     source = busy_world()
     source.beside = {"inventory": falls_over}
-    async with console(source, (120, 40)) as (app, pilot):
-        await pilot.pause(0.9)
-        assert begun > 1 and "inventory failed" in app.alerts.texts["inventory"]
-        assert "ValueError: the file is odd" in seen(app)
+    async with console(source, (120, 40)) as (app, _):
+        await until(lambda: begun > 1 and "ValueError: the file is odd" in seen(app), "it to begin again")
+        assert "inventory failed" in app.alerts.texts["inventory"]
 
 
 @pytest.mark.parametrize("where", ["header_cells", "show_map"])
