@@ -54,7 +54,7 @@ def _steps(view: ClusterView, drain: DrainRecord) -> list[Step]:
             at(drain.done_at),
             Cell(how, "" if taken_back else "good"),
         )
-        back = [] if taken_back or record is None else [_back(record)]
+        back = [] if taken_back or record is None else [_back(view, drain, record)]
         return [asked, last, *back]
     if record is None:
         return [asked, (STUCK, "empty", "", Cell("the host left the inventory", "bad"))]
@@ -69,7 +69,15 @@ def _steps(view: ClusterView, drain: DrainRecord) -> list[Step]:
     ]
 
 
-def _back(record: HostRecord) -> Step:
+def _back(view: ClusterView, drain: DrainRecord, record: HostRecord) -> Step:
+    again = [
+        d.requested_at
+        for d in view.state.drains.values()
+        if d.host == drain.host and d.requested_at > drain.requested_at
+    ]
+    if again:
+        at = day_clock(view.wall(min(again)), view.wall_ms)
+        return DONE, "back to service", "", Cell(f"it served again, until the drain of {at}")
     if record.state is HostState.SERVING:
         return DONE, "back to service", "", Cell("it serves again")
     word = record.state.value.replace("_", " ")
@@ -186,8 +194,8 @@ def _stopped(view: ClusterView, drain: DrainRecord) -> tuple[Row, ...]:
             there = any(member.host == drain.host for member in attempt.members)
             if stop is None or stop.cause is not StopCause.DRAIN or not there:
                 continue
-            if not drain.requested_at <= attempt.ended_at <= done_at:
-                continue
+            if attempt.ended_at < drain.requested_at or attempt.placed_at > done_at:
+                continue  # a gang may end on its other hosts after this one was empty
             ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
             cells = (
                 Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),

@@ -88,7 +88,7 @@ def _gang_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
     lines = {}
     for row in drain.rows:
         run = view.state.runs[row.run]
-        others = [str(name) for name in run.members if name not in drain.hosts]
+        others = sorted(str(name) for name in run.members if name not in drain.hosts)
         if others and not row.blocked:
             held = keeps_its_place(view.state, run, drain.hosts)
             kept = f"; its GPUs there are {'' if held else 'not '}held for it" if may_keep(view.state, run) else ""

@@ -19,12 +19,12 @@ def fact_lines(facts: Iterable[Fact], width: int) -> list[Line]:
     """Facts with nothing to say are left out."""
     lines: list[Line] = []
     for term, said in facts:
-        for n, part in enumerate(_wrapped([cell for cell in said if cell.text], width - TERM - 2)):
+        for n, part in enumerate(wrapped([cell for cell in said if cell.text], width - TERM - 2)):
             lines.append([Cell(f" {fit(term if not n else '', TERM)} ", "dim"), *part])
     return lines
 
 
-def _wrapped(cells: Sequence[Cell], width: int) -> list[Line]:
+def wrapped(cells: Sequence[Cell], width: int) -> list[Line]:
     """Between words; each keeps its colour. What does not fit in `MOST_LINES` ends in an ellipsis."""
     lines: list[Line] = [[]] if cells else []
     room = width
@@ -34,11 +34,18 @@ def _wrapped(cells: Sequence[Cell], width: int) -> list[Line]:
                 if len(lines) == MOST_LINES:
                     lines[-1].append(Cell("…", "dim"))
                     return lines
+                lines[-1][-1] = Cell(lines[-1][-1].text.rstrip(), lines[-1][-1].token)
                 lines.append([])
                 room = width
             lines[-1].append(Cell(word, token))
             room -= cell_len(word)
     return lines
+
+
+def folded(lines: Sequence[Sequence[Cell]], width: int, room: int) -> list[Line]:
+    """Each on as many lines as it needs, where all of them fit into `room` lines; else each on one."""
+    all_of_them = [part for line in lines for part in wrapped(line, width)]
+    return all_of_them if len(all_of_them) <= room else [list(line) for line in lines]
 
 
 def _words(text: str, width: int) -> list[str]:

@@ -43,8 +43,8 @@ def queue_lines(view: ClusterView, then: ClusterState, named: Sequence[WorkloadI
     lines = [_move(view, wid, before[wid], after[wid]) for wid in stay[:FEW]]
     shifts = [after[wid] - n for wid, n in before.items() if wid in after and wid not in named]
     up, down = sum(by < 0 for by in shifts), sum(by > 0 for by in shifts)
-    said = [f"{number} {way}" for number, way in ((up, "up"), (down, "down")) if number]
-    return (*lines, *((f"of those that wait {', '.join(said)}",) if said else ()))
+    said = [f"{number} move {way}" for number, way in ((up, "up"), (down, "down")) if number]
+    return (*lines, *((f"of the others that wait {', '.join(said)}",) if said else ()))
 
 
 def _move(view: ClusterView, wid: WorkloadId, before: int, after: int) -> str:

@@ -105,7 +105,7 @@ def _system(facts: HostFacts) -> str:
     parts = (
         f"up {span(int(uptime * 1000))}" if isinstance(uptime, int | float) else "",
         f"boot {clean(str(boot)[:8])}" if boot else "",
-        f"driver {clean(str(driver), 20)}" if driver else "",
+        f"driver {clean(str(driver), 40)}" if driver else "",
         f"load {load:.1f} of {cpus}" if isinstance(load, int | float) else "",
         f"{free / (1 << 30):.0f}G free for its state" if isinstance(free, int | float) else "",
         f"{len(stuck)} processes stuck in D state" if isinstance(stuck, list) and stuck else "",

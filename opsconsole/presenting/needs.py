@@ -11,6 +11,7 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView
 from opsconsole.presenting.xids import fatal_xids
+from scheduler_core.apply_decisions import MACHINE
 from scheduler_core.breaker import still_waits
 from scheduler_core.drain import active_drains, eta, why_unknown
 from scheduler_core.fleet import HostState, Reach
@@ -159,8 +160,10 @@ def _held(view: ClusterView) -> Iterator[Need]:
     for wid, record in view.state.workloads.items():
         if record.phase is WorkloadPhase.HELD:
             why = f"held: {record.reason or 'no reason given'}"
+            failed = record.held_by == MACHINE  # at the end of its run; when a person held it is not kept
+            since = view.state.now - record.waiting_since if failed else None
             todo = f"release lets it wait again, cancel ends it; opsconsole logs {wid} shows what it wrote"
-            yield Need(f"held:{wid}", wid, why, todo, wid, view.state.now - record.waiting_since, grave=False)
+            yield Need(f"held:{wid}", wid, why, todo, wid, since, grave=False)
 
 
 def _held_back(view: ClusterView) -> Iterator[Need]:

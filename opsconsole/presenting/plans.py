@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
 
 from opsconsole.presenting.rows import Column, TableView
 from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.observations import By, Observation
 
+MOST = 6  # lines of one kind in a dialog
 NOTHING = "nothing would change"  # of a plan without a row
 PLAIN_COLUMNS = (Column("WHAT", 14, most=30), Column("NOW", 14, most=40), Column("THEN", 26, grow=True))
 
@@ -44,6 +47,25 @@ class Plan:
     @property
     def possible(self) -> bool:
         return bool(self.targets) and not self.refused and not self.done
+
+
+def snug(table: TableView) -> TableView:
+    """With columns little wider than what they hold, so that what becomes of it has the room."""
+    cells = [[row.cells[n].text for row in table.rows] for n in range(len(table.columns))]
+    needs = [max(map(cell_len, [column.title, *texts])) + 1 for column, texts in zip(table.columns, cells, strict=True)]
+    fitted = [
+        column._replace(width=min(column.width, need), most=min(column.most, need)) if column.most else column
+        for column, need in zip(table.columns, needs, strict=True)
+    ]
+    return replace(table, columns=tuple(fitted))
+
+
+def first_lines(lines: Sequence[str]) -> list[str]:
+    """So many that the rest of the dialog has room; how many there are beside them."""
+    more = len(lines) - MOST + 1
+    return (
+        [*lines] if len(lines) <= MOST else [*lines[: MOST - 1], f"and {count(more, 'more line')}: --dry-run shows all"]
+    )
 
 
 def refusals(whys: Iterable[tuple[str, str]]) -> tuple[str, ...]:

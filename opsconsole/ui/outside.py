@@ -51,7 +51,11 @@ class ConsoleOutside(ConsoleViews):
         if view is not None:
             hosts = named(words_of(words), "host", view) if words else subjects(self.table, "host", view)
         if len(hosts) != 1:
-            self.say("ssh: one host at a time" if hosts else "ssh: select a host first, or name it: :ssh HOST")
+            self.say(
+                "ssh: one host at a time: Esc takes marks away"
+                if hosts
+                else "ssh: select a host first, or name it: :ssh HOST"
+            )
         elif not self.supervisor.once("ssh", lambda: self._ssh(hosts[0])):
             self.say("ssh: there is a login already")
 
@@ -85,7 +89,7 @@ class ConsoleOutside(ConsoleViews):
         self.copy_to_clipboard(text)
         said = clean(text, 60) if "\n" not in text else f"{len(text.splitlines())} lines"
         try:
-            return f"copied to the clipboard where the terminal takes it, and to {self.desk.save_copy(text)}: {said}"
+            return f"copied to {self.desk.save_copy(text)}, and to the clipboard where the terminal takes it: {said}"
         except OSError as error:
             return f"copied to the clipboard where the terminal takes it, to no file ({error}): {said}"
 

@@ -49,7 +49,7 @@ def test_a_move_says_where_it_will_stand_and_stands_there(source: FakeSource) ->
     before = order(source.view())
     assert before == ["b1", "b2", "a1", "a2", "a3"]
     plan = plan_move(source.view(), ["a3"], "b")
-    assert plan.effect == ("a3: 5th in the queue, then 3rd", "of those that wait 2 down")
+    assert plan.effect == ("a3: 5th in the queue, then 3rd", "of the others that wait 2 move down")
     assert plan.command == "opsconsole move a3 --to b --reason '…'" and plan.undo == "move a3 --to a"
     assert plan.observations(BY) == [WorkloadMoved(WorkloadId("a3"), BY, BudgetId("b"))]
     assert carried_out(source, plan) == ["b1", "b2", "a3", "a1", "a2"]
@@ -85,7 +85,7 @@ def test_workloads_of_several_budgets_are_moved_by_one_plan_that_nothing_takes_b
 def test_a_higher_priority_goes_first_within_the_budget() -> None:
     source = contested()
     plan = plan_priority(source.view(), ["a3"], "10")
-    assert plan.effect == ("a3: 5th in the queue, then 3rd", "of those that wait 2 down")
+    assert plan.effect == ("a3: 5th in the queue, then 3rd", "of the others that wait 2 move down")
     assert plan.undo == "priority a3 --to 0"
     assert carried_out(source, plan) == ["b1", "b2", "a3", "a1", "a2"]
     assert plan_priority(source.view(), ["a3"], "10").refused == ("a3: its priority is 10 already",)
@@ -97,7 +97,7 @@ def test_a_higher_priority_goes_first_within_the_budget() -> None:
 
 def test_who_waits_behind_what_is_cancelled_moves_up() -> None:
     source = contested()
-    assert plan_cancel(source.view(), ["b2"]).effect == ("of those that wait 3 up",)
+    assert plan_cancel(source.view(), ["b2"]).effect == ("of the others that wait 3 move up",)
     source.happen(HoldRequested(WorkloadId("b1"), BY))
     assert plan_release(source.view(), ["b1"]).effect == ("b1: 1st in the queue, as before",)
 
@@ -124,7 +124,7 @@ def test_a_weight_shows_every_share_that_changes_and_how_it_stands_to_the_invent
 def test_a_weight_that_turns_standings_says_who_moves() -> None:
     source = contested()
     plan = plan_weight(source.view(), ["b"], "0")
-    assert plan.effect[1:] == ("of those that wait 3 up, 2 down",)
+    assert plan.effect[1:] == ("of the others that wait 3 move up, 2 move down",)
     assert carried_out(source, plan) == ["a1", "a2", "a3", "b1", "b2"]
 
 
@@ -181,7 +181,7 @@ def test_who_is_forgiven_goes_first_as_the_plan_says() -> None:
     source.cluster.later(HOUR)
     assert order(source.view()) == ["b1", "b2", "a1", "a2", "a3"]
     plan = plan_forget(source.view(), ["a"])
-    assert plan.effect == ("this cannot be taken back", "of those that wait 3 up, 2 down")
+    assert plan.effect == ("this cannot be taken back", "of the others that wait 3 move up, 2 move down")
     assert order(source.view()) == ["b1", "b2", "a1", "a2", "a3"], "looking ahead changes nothing"
     assert carried_out(source, plan) == ["a1", "a2", "a3", "b1", "b2"]
 

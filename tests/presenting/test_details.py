@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from opsconsole.presenting.drain_detail import drain_runs, drain_steps
 from opsconsole.presenting.evidence import evidence_table
 from opsconsole.presenting.facts import MOST_LINES, fact_lines
 from opsconsole.presenting.gpus import gpus_table
@@ -13,10 +14,17 @@ from opsconsole.presenting.outputs import KEPT, LONGEST, OutputText
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.trends import UNREAD, Trends, spark
 from opsconsole.presenting.workload_detail import attempts_table, written
-from scheduler_core.ids import HostName, RunId
-from scheduler_core.observations import HostSeen, HostUnreachable, MemberExited, MemberReleased
+from scheduler_core.ids import DrainId, HostName, RunId
+from scheduler_core.observations import (
+    DrainRequested,
+    HostSeen,
+    HostUnreachable,
+    MemberExited,
+    MemberReleased,
+    UndrainRequested,
+)
 from scheduler_core.units import HOUR, MINUTE
-from tests.core.clusters import Cluster
+from tests.core.clusters import OPS, PASS, Cluster
 from tests.ui.worlds import HOSTILE, FakeSource, busy_world, probe, wide_world
 
 
@@ -30,11 +38,7 @@ def texts(lines: list[list[Cell]]) -> list[str]:
 def test_facts_wrap_between_words_and_keep_their_colours() -> None:
     said = [Cell("one two three four five six", "bad"), Cell(" seven")]
     lines = fact_lines([("TERM", said), ("EMPTY", [])], 24)
-    assert [line.rstrip() for line in texts(lines)] == [
-        " TERM      one two three",
-        "           four five six",
-        "           seven",
-    ]
+    assert texts(lines) == [" TERM      one two three", "           four five six", "           seven"]
     assert [{cell.token for cell in line[1:]} for line in lines] == [{"bad"}, {"bad", ""}, {""}]
 
 
@@ -130,6 +134,27 @@ def test_every_run_says_how_it_ended_the_newest_first() -> None:
     assert row.cells[3].text == "10m" and "exit status 3; out of memory" in row.cells[5].text
     assert row.cells[5].token == "bad" and written(source.view(), "w") == ("w~1", "h1")
     assert written(source.view(), "gone") is None
+
+
+# -- drains ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_ended_drain_keeps_what_it_stopped_and_that_the_host_came_back() -> None:
+    cluster, h1 = Cluster({"a": 1}, {"h1": 8, "h2": 8}), HostName("h1")
+    source = FakeSource(cluster)
+    cluster.running("gang", "a", 16, MINUTE, resumable=True)
+    cluster.later(2 * MINUTE, DrainRequested(DrainId("d1"), h1, OPS))
+    run = cluster.run("gang")
+    source.happen(MemberExited(run, h1, None, "SIGTERM", True), MemberReleased(run, h1))
+    source.happen(cluster.seen("h1", empty=True), later_ms=PASS)
+    assert source.state.drains[DrainId("d1")].ended == "drained"
+    h2 = HostName("h2")
+    source.happen(MemberExited(run, h2, None, "SIGTERM", True), MemberReleased(run, h2), later_ms=1000)
+    assert [row.key for row in drain_runs(source.view(), "d1").rows] == [run]
+    source.happen(UndrainRequested(h1, OPS))
+    source.happen(DrainRequested(DrainId("d2"), h1, OPS), later_ms=HOUR)
+    last = drain_steps(source.view(), "d1").rows[-1]
+    assert last.cells[0].text == "✓" and last.cells[3].text.startswith("it served again, until the drain of ")
 
 
 # -- output ------------------------------------------------------------------------------------------------------------

@@ -412,6 +412,7 @@ async def test_the_details_of_a_host_and_a_workload_say_who_is_about_to_act_ther
         await pilot.pause()
         assert "lee has a plan open since 14:32:07: drain gpu003" in seen(app)
         source.others = [OpenPlan("ann", "cancel", ("w7",), source.view().wall_ms)]
+        app.redraw()
         await open_plan(app, pilot, "3", "w7", "enter")
         await pilot.pause()
         assert "ann has a plan open since 14:32:07: cancel w7" in seen(app) and "lee" not in seen(app)

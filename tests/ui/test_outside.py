@@ -30,7 +30,7 @@ async def test_what_is_selected_or_marked_is_copied_to_the_clipboard_and_a_file(
         await pilot.press("2", "j", "y")
         assert app.clipboard == "gpu002" and saved == ["gpu002"]
         assert status(app).strip() == (
-            "copied to the clipboard where the terminal takes it, and to /state/copied.txt: gpu002"
+            "copied to /state/copied.txt, and to the clipboard where the terminal takes it: gpu002"
         )
         await pilot.press("space", "space", "y")
         assert app.clipboard == "gpu002\ngpu003" and "2 lines" in status(app)

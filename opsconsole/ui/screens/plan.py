@@ -20,7 +20,8 @@ from textual.widgets import Button, Input
 
 from opsconsole.presenting.changes import changes
 from opsconsole.presenting.drain_plans import Mode
-from opsconsole.presenting.plans import Plan
+from opsconsole.presenting.facts import folded
+from opsconsole.presenting.plans import Plan, first_lines, snug
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, clock, count, parse_until
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from opsconsole.ui.app import OpsConsoleApp
 
 READ_S = 0.7  # a key that repeats must not commit what nobody has read
-MOST = 6  # lines of one kind
 FRAME = 7  # lines of the dialog that are always there
+LEAST = 2  # lines of its table
+MOST_WIDE = 150  # cells, as its style says
 READ_ONLY = "read-only: Esc, then :write 15m reason"
 
 
@@ -182,21 +184,24 @@ class PlanScreen(LiveScreen[None]):
 
     def _show(self) -> None:
         does = [
-            [Cell(line, "bad" if "breaks" in line or "nobody" in line else "")] for line in _first(self.plan.effect)
+            [Cell(line, "bad" if "breaks" in line or "nobody" in line else "")]
+            for line in first_lines(self.plan.effect)
         ]
-        does += [[Cell(f"✖ {line}", "bad")] for line in _first(self.plan.refused)]
+        does += [[Cell(f"✖ {line}", "bad")] for line in first_lines(self.plan.refused)]
         does += [[Cell(f"$ {self.plan.command}", "dim")]] * bool(self.plan.command)
         if self.action.choices and self.plan.possible:
             does.append(self._modes())
         title = f"{self.plan.table.title}{self.chosen}, computed {clock(self.computed_ms)}, nothing sent yet"
         entitle(self.query_one(".dialog"), Content(title).markup)
+        width, high = min(MOST_WIDE, self.app.size.width * 96 // 100) - 4, FRAME + (self.asks and self.fields.tall)
+        noted = folded(self._notes(), width, self.app.size.height - len(does) - high - LEAST)
+        does = folded(does, width, self.app.size.height - len(noted) - high - LEAST)
         self.query_one("#plan-effect", Lines).show_lines(does)
-        noted = self._notes()
         self.query_one("#plan-note", Lines).show_lines(noted)
         table = self.query_one("#plan-table", Table)
-        table.show(self.plan.table)
-        room = self.app.size.height - len(does) - len(noted) - FRAME - (self.asks and self.fields.tall)
-        table.styles.height = max(2, min(len(self.plan.table.rows) + 1, room))
+        table.show(snug(self.plan.table))
+        room = self.app.size.height - len(does) - len(noted) - high
+        table.styles.height = max(LEAST, min(len(self.plan.table.rows) + 1, room))
 
     def _modes(self) -> list[Cell]:
         """Each way to do it; the chosen one is marked."""
@@ -291,11 +296,3 @@ class PlanScreen(LiveScreen[None]):
         if len(self.targets) > 1 and self._typed("count") != count:
             return f"type {count} to {self.action.name} {count} of them"
         return ""
-
-
-def _first(lines: Sequence[str]) -> list[str]:
-    """So many that the rest of the dialog has room; how many there are beside them."""
-    more = len(lines) - MOST + 1
-    return (
-        [*lines] if len(lines) <= MOST else [*lines[: MOST - 1], f"and {count(more, 'more line')}: --dry-run shows all"]
-    )
