@@ -11,6 +11,7 @@ import time
 from textual import events
 from textual._styles_cache import StylesCache
 from textual.await_complete import AwaitComplete
+from textual.css.query import NoMatches
 from textual.widgets import Input
 
 from opsconsole.presenting.view import ClusterView
@@ -60,6 +61,11 @@ class ConsoleBase(ConsolePages):
     def failure(self) -> Exception | None:
         """The defect that ended the app: for the command line to tell, once the terminal is its own again."""
         return self._exception
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that the end overtook while it was being made finds nothing of itself: that is no defect."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback with all that its variables hold."""

@@ -225,6 +225,16 @@ async def test_ten_thousand_waiting_leave_the_keys_alone() -> None:
         assert app.table is not None and app.table.rowset.at == 20
 
 
+@pytest.mark.parametrize("dialog", ["help", "keys", "sort", "watches", "drain"])
+async def test_a_hang_up_while_a_dialog_is_being_made_is_no_defect(dialog: str) -> None:
+    async with console(busy_world(), (120, 40)) as (app, pilot):
+        await pilot.press("2")
+        app.action_do(dialog)
+        app.exit(129)
+        await until(lambda: not app.is_running, "the console to end")
+        assert app.failure is None and app.return_value == 129
+
+
 async def test_leaving_does_not_wait_for_what_hangs() -> None:
     """G5-11: the source's work ignores that it is cancelled, and its close hangs."""
     source = busy_world()
