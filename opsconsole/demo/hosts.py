@@ -9,11 +9,13 @@ Then it kills whatever any host still runs and removes ROOT, so that nothing is 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
 import signal
 import sys
+import termios
 from pathlib import Path
 
 import asyncssh
@@ -58,6 +60,27 @@ async def run_command(process: asyncssh.SSHServerProcess[bytes], environment: di
     process.exit(await child.wait())
 
 
+async def run_shell(process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str]) -> None:
+    """A login: a shell on a terminal of its own, of the size that it has when it begins."""
+    ours, theirs = os.openpty()
+    columns, rows, *_ = process.term_size
+    termios.tcsetwinsize(theirs, (rows, columns))
+    child = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-i",
+        env={**environment, "TERM": process.term_type or "dumb", "PS1": f"{Path(environment['HOME']).name}$ "},
+        cwd=environment["HOME"],
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    await process.redirect(stdin=os.dup(ours), stdout=ours)
+    process.exit(await child.wait())
+
+
 async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]:
     """One server per host, on a free port of loopback."""
     servers = {}
@@ -65,7 +88,8 @@ async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]
         environment = host_environment(root, name)
 
         async def handle(process: asyncssh.SSHServerProcess[bytes], environment: dict[str, str] = environment) -> None:
-            await run_command(process, environment)
+            login = process.command is None and process.term_type is not None
+            await (run_shell if login else run_command)(process, environment)
 
         servers[name] = await asyncssh.listen(
             "127.0.0.1",
@@ -75,6 +99,7 @@ async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]
             authorized_client_keys=str(root / "client_key.pub"),
             process_factory=handle,
             encoding=None,
+            line_editor=False,
         )
     return servers
 
