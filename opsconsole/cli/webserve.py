@@ -91,11 +91,16 @@ class Session(AppService):
         if self._process is None:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(super().stop(), LEAVE_S)
+            await asyncio.wait_for(self._left(self._process), LEAVE_S)
         with contextlib.suppress(ProcessLookupError):
             if self._process.returncode is None:
                 self._process.kill()
         await self._process.wait()
+
+    async def _left(self, process: asyncio.subprocess.Process) -> None:
+        """By itself: it closes its output a little before it is gone."""
+        await super().stop()
+        await process.wait()
 
 
 @dataclass

@@ -60,6 +60,7 @@ def served(cluster: Told, *words: str) -> Iterator[Served]:
         [*OPSCONSOLE, "web", "--port", "0", *words],
         env=cluster.environment(),
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:

@@ -204,3 +204,12 @@ async def test_a_signal_ends_all(cluster: Told) -> None:
             assert await asyncio.to_thread(web.end) == 0
             assert not any(words_of(pid) for pid in pids)
             await socket.close()
+
+
+async def test_consoles_that_leave_are_let_go_without_a_word(cluster: Told) -> None:
+    with served(cluster) as web:
+        async with aiohttp.ClientSession() as http:
+            pages = [await http.ws_connect(f"ws://{web.address}/ws", origin=f"http://{web.address}") for _ in range(6)]
+            await asyncio.gather(*map(drawn, pages))
+            assert await asyncio.to_thread(web.end) == 0
+        assert web.process.stderr is not None and web.process.stderr.read() == ""
