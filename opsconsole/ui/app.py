@@ -174,6 +174,8 @@ class OpsConsoleApp(ConsoleOutside):
     def _do_lead(self, words: str) -> None:
         if refused := self.write_refused:
             self.say(f"not leading: {refused}")
+        elif self.picture is not None and self.picture.leading:
+            self.say("this console leads already")
         elif not self.window.open:
             self.say("leading changes the cluster: open a write window first, :write 15m why")
         elif not words:

@@ -31,7 +31,9 @@ def parse_command(line: str) -> tuple[Action, str]:
         if word in SHELL:
             raise CommandError(f"{word} is a command of the shell: opsconsole {word} …")
         near = difflib.get_close_matches(word, command_words(), 1)
-        several = f"; it could be {', '.join(begun)}" if begun else f"; did you mean {near[0]}?" if near else ""
+        several = (
+            f"; it could be {', '.join(begun)}" if begun else f"; did you mean {near[0]}?" if near else ": ? lists all"
+        )
         raise CommandError(f"no command {word!r}{several}")
     return BY_NAME[name], rest.strip()
 

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from opsconsole.errors import OpsConsoleError
 from opsconsole.presenting.text import clean
 
 FIRST_DELAY_S = 0.5
@@ -25,7 +26,8 @@ class Alerts:
         self.counts[name] = self.counts.get(name, 0) + 1
         times = f" ({self.counts[name]} times)" if self.counts[name] > 1 else ""
         words = clean(str(error), 160) or "no message"
-        self.texts[name] = f"{name} failed{times}: {type(error).__name__}: {words}"
+        kind = "" if isinstance(error, OpsConsoleError) else f"{type(error).__name__}: "  # ours are said in full
+        self.texts[name] = f"{name} failed{times}: {kind}{words}"
 
     def say(self, name: str, text: str) -> None:
         self.texts[name] = clean(text)

@@ -348,6 +348,10 @@ async def test_who_leads_is_said_once_it_is_true() -> None:
         await pilot.press("tab", "enter")
         await pilot.pause()
         assert source.leader == "this console" and "this console leads now" in status(app)
+        source.changed()
+        app.redraw()
+        await command(pilot, "lead once more")
+        assert "this console leads already" in status(app)
 
 
 async def test_leading_asks_first_and_enter_says_no() -> None:
