@@ -26,12 +26,12 @@ def read(file: Path) -> list[Case]:
         whole = json.loads(file.read_bytes(), parse_float=Decimal)
     except OSError as error:
         raise Unreadable(f"{file}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"{file}: not JSON: {error}") from None
     cases = whole.get("cases") if isinstance(whole, dict) else None
     if not isinstance(cases, list) or not all(isinstance(c, dict) and {"id", "kind"} <= c.keys() for c in cases):
         raise Unreadable(f"{file}: not a file of cases: it needs a list `cases`, each with `id` and `kind`")
-    if unknown := sorted({f"{c['kind']} ({c['id']})" for c in cases if c["kind"] not in KINDS}):
+    if unknown := sorted({f"{c['kind']} ({c['id']})" for c in cases if str(c["kind"]) not in KINDS}):
         raise Unreadable(f"{file}: unknown kind: {', '.join(unknown)}; known are {', '.join(KINDS)}")
     return cases
 

@@ -86,6 +86,8 @@ def test_what_no_symmetry_explains_fails(expected: dict[str, str], why: str) -> 
     [
         pytest.param(None, "cannot be read", id="not there"),
         pytest.param("{", "not JSON", id="not JSON"),
+        pytest.param("[" * 100_000, "not JSON", id="nested without end"),
+        pytest.param('{"cases": [{"id": 1, "kind": []}]}', "unknown kind: [] (1)", id="a kind that is no word"),
         pytest.param('{"cases": [{"id": "x"}]}', "each with `id` and `kind`", id="not a file of cases"),
         pytest.param('{"cases": [{"id": "x-9", "kind": "lottery"}]}', "unknown kind: lottery (x-9)", id="unknown kind"),
     ],
