@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# One more than two cores hold: many tests wait for hosts, terminals and timers.
+WORKERS := $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? 3 : n)))
 
 .PHONY: demo test check bench soak mutants screenshots clean help
 
@@ -31,7 +33,7 @@ demo: $(READY)
 	@$(BIN)/opsconsole demo
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n $(WORKERS)
 
 check: lint test
 
