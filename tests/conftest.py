@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
 
 Report = pytest.TestReport
+# A suite in the background of a shell ignores Ctrl-C, and so would all that it starts: some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 REQUIRED = frozenset(filter(None, os.environ.get("OPSCONSOLE_REQUIRE", "").split(",")))
 
 

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 SHOWN = b"gpu006"
 ENDED = 6.0
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 class Terminal:
@@ -40,11 +42,12 @@ class Terminal:
         self.said = b""
 
     def read_until(self, wanted: bytes, within_s: float = 20.0) -> None:
+        """As it was written, or as it is read: without what colours and places it."""
         until = time.monotonic() + within_s
-        while wanted not in self.said and time.monotonic() < until:
+        while not (there := wanted in self.said or wanted in ESCAPES.sub(b"", self.said)) and time.monotonic() < until:
             if select.select([self.master], [], [], 0.1)[0]:
                 self.said += os.read(self.master, 65_536)
-        assert wanted in self.said, self.said[-2000:]
+        assert there, self.said[-2000:]
 
     def wait(self) -> tuple[int, float]:
         """Its exit status, and how long that took. What it writes meanwhile is read."""
