@@ -21,6 +21,7 @@ from scheduler_core.observations import (
     BreakerReset,
     By,
     CancelRequested,
+    ClockStepped,
     CordonRequested,
     DrainRequested,
     HoldRequested,
@@ -71,6 +72,7 @@ class Scenario:
 
     def __post_init__(self) -> None:
         self.draw = Random(self.seed)
+        self.clock = Random(-1 - self.seed)  # of its own, so that steps of the wall clock change nothing else
         self.fleet = random_fleet(self.draw)
         self.world = World(self.seed, {h.name: h.gpus for h in self.fleet}, self.faults)
         self.engine = Engine()
@@ -101,6 +103,8 @@ class Scenario:
         observations += self.people()
         if self.draw.randrange(20) == 0 and observations:
             self._repeat(observations)
+        if self.clock.randrange(200) == 0:
+            observations.append(ClockStepped(self.clock.randrange(-DAY, DAY)))
         self.step(observations)
         if self.draw.randrange(10) == 0:
             self.look_again()
