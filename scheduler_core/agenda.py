@@ -169,7 +169,9 @@ def _may_help(prospects: Prospects, able: Sequence[HostName], leaf: BudgetId, bl
     if head is None or kind is None or rights is None:
         return True
     claimant = Claimant(leaf, -head[0], rights)
-    size = prospects.state.hosts[able[0]].host.gpus
-    return any(prospects.gives(name, claimant) >= kind.least(size) for name in able) and prospects.has(
-        kind.on_hosts(size), kind.least(size), claimant
-    )
+    for name in able:
+        size = prospects.state.hosts[name].host.gpus
+        least, hosts = kind.least(size), kind.on_hosts(size)
+        if prospects.gives(name, claimant) >= least and (hosts == 1 or prospects.has(hosts, least, claimant)):
+            return True
+    return False

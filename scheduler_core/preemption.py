@@ -124,12 +124,12 @@ class Search:
         return None
 
     def _possible(self, shape: Shape) -> bool:
-        """Are there hosts enough, whatever its victims cost?"""
+        """May there be hosts enough, whatever its victims cost? One host is looked for, not counted."""
         w, gpus = self.workload, shape.gpus
         claimant = Claimant(w.budget, w.priority, frozenset(self._rights.branches))
         if self.among is not None and not any(self.prospects.gives(name, claimant) >= gpus for name in self.among):
             return False
-        return self.prospects.has(shape.hosts, gpus, claimant)
+        return shape.hosts == 1 or self.prospects.has(shape.hosts, gpus, claimant)
 
     def _note_failure(self, shape: Shape, allowance: int) -> None:
         others = {b: None for b in self._rights.branches if b != self.workload.budget}

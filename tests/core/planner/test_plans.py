@@ -35,3 +35,15 @@ def test_room_below_a_cap_is_not_made_by_a_blast() -> None:
     step = c.later(MINUTE)
     then = c.later(PASS)
     assert [stop.run for stop in (*of_kind(step, StopDecided), *of_kind(then, StopDecided))] == [c.run("large")]
+
+
+def test_of_two_hosts_that_change_at_once_each_is_looked_at_by_its_own_size() -> None:
+    """The first is smaller, and held by a budget that stands better; the second is what the claimant waited for."""
+    c = Cluster({"a": 1, "b": 1, "c": 64}, {"small": 4, "large": 8, "other": 8})
+    c.running("0-better", "c", 8, HOUR)
+    c.later(HOUR)
+    c.running("1-better", "c", 4, HOUR)
+    c.running("2-worse", "a", 8, HOUR - PASS)  # both are past their protection at the same instant
+    c.submit("claimant", "b", 8, HOUR)
+    step = c.later(HOUR)
+    assert [stop.run for stop in of_kind(step, StopDecided)] == [c.run("2-worse")]
