@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler_core.fairshare import Standings
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
@@ -27,13 +27,13 @@ class Agenda:
     """What a pass has to look at."""
 
     heads: dict[BudgetId, None]  # leaves to look at from their head on
-    helped: dict[BudgetId, None]  # of them, those that look only because of the hosts
-    turned: dict[BudgetId, None]  # of them, those whose head has new rights: it searches all hosts
-    rest: dict[BudgetId, None]  # leaves where something of a revived signature waits
-    revived: dict[Signature, None]  # of which something may start again, on the hosts
-    anywhere: dict[Signature, None]  # of them, those that look at all hosts
-    hosts: dict[HostName, None]  # where more is to be had than at the last pass
-    reads_standings: bool = False
+    reads_standings: bool
+    helped: dict[BudgetId, Signature] = field(default_factory=dict)  # of them, those that look because of hosts alone
+    turned: dict[BudgetId, None] = field(default_factory=dict)  # of them, whose head has new rights: it looks anywhere
+    rest: dict[BudgetId, None] = field(default_factory=dict)  # leaves where something of a revived signature waits
+    revived: dict[Signature, None] = field(default_factory=dict)  # of which something may start again, on the hosts
+    anywhere: dict[Signature, None] = field(default_factory=dict)  # of them, those that look at all hosts
+    hosts: dict[HostName, None] = field(default_factory=dict)  # where more is to be had than at the last pass
 
 
 def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospects, preemptable_gpus: int) -> Agenda:
@@ -41,7 +41,7 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
     index, news = state.index, state.index.news
     if settled.fresh or news.everything:
         settled.clear()
-        return Agenda(dict.fromkeys(index.queues), {}, {}, {}, {}, {}, {}, True)
+        return Agenda(dict.fromkeys(index.queues), reads_standings=True)
     hosts = _changed(state)
     revived = _revived(prospects, settled.dead, hosts)
     _revived(prospects, settled.unfit, hosts)
@@ -57,9 +57,9 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
     heads = {leaf: None for leaf in (*settled.open, *news.leaves, *turned) if leaf in index.queues}
     settled.open.clear()
     helped = _helped(settled, prospects, hosts, heads)
-    heads |= helped
+    heads |= dict.fromkeys(helped)
     rest = _where_any_waits(state, revived)
-    return Agenda(heads, helped, turned, rest, revived, anywhere, hosts, reads)
+    return Agenda(heads, reads, helped, turned, rest, revived, anywhere, hosts)
 
 
 def widen(
@@ -77,12 +77,12 @@ def widen(
     left = [name for name in hosts if prospects.easy(name)]
     revived = _revived(prospects, settled.dead, left)
     rest = {leaf: None for leaf in _where_any_waits(prospects.state, revived) if turn_comes(leaf)}
-    helped = {leaf: None for leaf in _helped(settled, prospects, left, todo.heads) if turn_comes(leaf)}
+    helped = {leaf: kind for leaf, kind in _helped(settled, prospects, left, todo.heads).items() if turn_comes(leaf)}
     todo.revived |= revived
     todo.rest |= rest
     todo.helped |= helped
-    todo.heads |= helped | {leaf: None for leaf in rest if leaf in settled.open}
-    return rest | helped
+    todo.heads |= dict.fromkeys(helped) | {leaf: None for leaf in rest if leaf in settled.open}
+    return rest | dict.fromkeys(helped)
 
 
 def _where_any_waits(state: ClusterState, kinds: dict[Signature, None]) -> dict[BudgetId, None]:
@@ -148,18 +148,18 @@ def _turned(settled: Settled, pool: Pool, leaf: BudgetId) -> bool:
 
 def _helped(
     settled: Settled, prospects: Prospects, hosts: Collection[HostName], heads: Container[BudgetId]
-) -> dict[BudgetId, None]:
-    """Blocked leaves, others than `heads`, for whose first one of the hosts may be of help.
+) -> dict[BudgetId, Signature]:
+    """Blocked leaves, others than `heads`, for whose first one of the hosts may be of help, with the kind of that.
 
     Counted are the runs to which it had a right when it failed: what it has gained since, it learns when standings are
     read; and with what it has lost since, it looks, so that it hears of them when it gets it back.
     """
-    found: dict[BudgetId, None] = {}
+    found: dict[BudgetId, Signature] = {}
     for kind, leaves in settled.by_kind.items():
         if leaves and (able := [name for name in hosts if prospects.reaches(name, kind)]):
             for leaf in leaves:
                 if leaf not in heads and _may_help(prospects, able, leaf, settled.blocked[leaf]):
-                    found[leaf] = None
+                    found[leaf] = kind
     return found
 
 

@@ -102,7 +102,7 @@ class _Pass:
         cursor = self.cursor
         cursor.add((*todo.heads, *todo.rest))
         while (leaf := cursor.best()) is not None:
-            if leaf in todo.helped and not self._still_helped(leaf):
+            if (kind := todo.helped.pop(leaf, None)) is not None and not self._still_there(kind):
                 del todo.heads[leaf]
                 if leaf not in todo.rest:
                     cursor.drop(leaf)
@@ -115,11 +115,9 @@ class _Pass:
                 cursor.exhaust(leaf)
                 todo.heads.pop(leaf, None)
 
-    def _still_helped(self, leaf: BudgetId) -> bool:
+    def _still_there(self, kind: Signature) -> bool:
         """Has nobody who stands better taken what was to be had?"""
-        del self.agenda.helped[leaf]
-        kind = self.settled.blocked[leaf].kind
-        return kind is None or any(self.prospects.reaches(name, kind) for name in self.agenda.hosts)
+        return any(self.prospects.reaches(name, kind) for name in self.agenda.hosts)
 
     def _anything_revived(self) -> bool:
         """May a workload start of a kind that could not at the last pass?"""

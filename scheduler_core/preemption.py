@@ -86,16 +86,17 @@ class Search:
         if self.among is not None and not self._among_could_serve():
             return NoPlan()
         self._rights = Rights(self.pool, self.workload, self.only_unallocated)
+        self._claimant = Claimant(self.workload.budget, self.workload.priority, frozenset(self._rights.branches))
         cap = self.state.policy.max_blast_ppm * self.workload.gpus // PPM
         plan = self._plan(cap if blast_binds else UNLIMITED)
         if plan is None and blast_binds and self._held_back:
             self._any_will_do = True
-            return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=frozenset(self._rights.branches))
+            return NoPlan(blast=self._plan(UNLIMITED) is not None, rights=self._claimant.branches)
         if plan is None:
-            return NoPlan(rights=frozenset(self._rights.branches))
+            return NoPlan(rights=self._claimant.branches)
         gpus = sum(self.pool.cost(v.run)[1] for v in plan.victims)
         if gpus > preemptable_gpus:
-            return NoPlan(breaker=gpus, rights=frozenset(self._rights.branches))
+            return NoPlan(breaker=gpus, rights=self._claimant.branches)
         return plan
 
     def _among_could_serve(self) -> bool:
@@ -125,14 +126,13 @@ class Search:
 
     def _possible(self, shape: Shape) -> bool:
         """May there be hosts enough, whatever its victims cost? One host is looked for, not counted."""
-        w, gpus = self.workload, shape.gpus
-        claimant = Claimant(w.budget, w.priority, frozenset(self._rights.branches))
+        claimant, gpus = self._claimant, shape.gpus
         if self.among is not None and not any(self.prospects.gives(name, claimant) >= gpus for name in self.among):
             return False
         return shape.hosts == 1 or self.prospects.has(shape.hosts, gpus, claimant)
 
     def _note_failure(self, shape: Shape, allowance: int) -> None:
-        others = {b: None for b in self._rights.branches if b != self.workload.budget}
+        others = self._claimant.branches - {self.workload.budget}
         self.pool.failures.append(Failure(shape, self.workload.needs, others, allowance, self._held_back))
 
     def _hopeless(self, shape: Shape) -> bool:

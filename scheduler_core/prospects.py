@@ -75,8 +75,7 @@ class Prospects:
 
     def easy(self, name: HostName) -> int:
         """Slots that are promised to nobody and free, or held by runs that stop or have no guarantee."""
-        held = self.book.leaving.get(name, 0) | self.book.loose.get(name, 0) | self._going.get(name, 0)
-        return self.room.free(name) | (held & self.room.open_slots(name))
+        return (self.book.easy(name) | self._going.get(name, 0)) & self.room.open_slots(name)
 
     def gives(self, name: HostName, claimant: Claimant) -> int:
         """GPUs of the host that this one could get: the easy ones, and those of runs to which it has a right."""

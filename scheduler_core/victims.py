@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Failure(NamedTuple):
 
     shape: Shape
     needs: tuple[tuple[str, str], ...]
-    branches: dict[BudgetId, None]
+    branches: frozenset[BudgetId]
     allowance: int  # GPUs of allocated victims
     held_back: bool  # that kept some runs from being victims
 
@@ -133,13 +133,9 @@ class Rights:
         state = self.pool.state
         return state.workloads[state.runs[run_id].workload].workload.priority < self.workload.priority
 
-    def within(self, others: Container[BudgetId]) -> bool:
+    def within(self, others: frozenset[BudgetId]) -> bool:
         """Are these rights part of rights to those branches?"""
-        chains = self._chains
-        for branch in self.branches:
-            if branch not in others and not any(above in others for above in chains[branch]):
-                return False
-        return True
+        return not any(others.isdisjoint(self._chains[branch]) for branch in self.branches)
 
     def victim(self, run: Run) -> Victim | None:
         """An interruptible or unallocated run as a victim; None where the workload has no right to it."""
