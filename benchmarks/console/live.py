@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.console.cluster import Hosts, serving
-from benchmarks.console.screen import Screen, measurer_first, on_screen, opsconsole
+from benchmarks.console.screen import FRAME, Screen, measurer_first, on_screen, opsconsole
 from benchmarks.figures import say
 
 HOSTS, WAITING = 1024, 10_000
@@ -24,7 +24,6 @@ SETTLE_S = 8.0
 KEYS, STORM_KEYS = 300, 80
 PAUSE_S = (0.03, 0.15)  # between two keys
 STARTS = 5
-FRAME = "Availability"  # stands on the overview
 PAGES = {"1": "overview", "2": "hosts", "3": "queue"}
 
 

@@ -6,12 +6,10 @@ else the machine does does not count.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
 import termios
@@ -22,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIZE = (40, 120)
+FRAME = "Availability"  # stands on the overview
 PATIENCE_S = 60.0
+LEAVE_S = 5.0
 TAIL = 400  # bytes kept of what is over, for words that are cut in two
 READ = 1 << 16
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -72,6 +72,15 @@ class Screen:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition(f"{field}:")[2].split()[0]) / 1024
 
+    def end(self) -> None:
+        """It leaves, or is killed. Who leaves still writes, and waits until that is read."""
+        self.process.terminate()
+        end = time.perf_counter() + LEAVE_S
+        while self.process.poll() is None and time.perf_counter() < end:
+            self._read(0.05)
+        self.process.kill()
+        self.process.wait()
+
     def _read(self, within_s: float) -> bool:
         """False where nothing came, or it has ended."""
         if not select.select([self.fd], [], [], within_s)[0]:
@@ -102,16 +111,11 @@ def on_screen(words: Sequence[str], size: tuple[int, int] = SIZE) -> Iterator[Sc
         preexec_fn=console_first,
     )
     os.close(slave)
+    screen = Screen(process, master, began)
     try:
-        yield Screen(process, master, began)
+        yield screen
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        screen.end()
         os.close(master)
 
 

@@ -9,22 +9,17 @@ news, so something differs in every frame.
 from __future__ import annotations
 
 import asyncio
-import os
-import pty
-import select
-import subprocess
 import sys
-import termios
 import time
 from dataclasses import dataclass, field, replace
 
+from benchmarks.console.screen import FRAME, on_screen
 from benchmarks.figures import say
 
 HOSTS, POLL_S = 64, 2.0
-PAGES = {"overview": b"1", "hosts": b"2"}
+PAGES = {"overview": "1", "hosts": "2"}
 SLOW_GOAL = 4000  # bytes: 2 kB/s is what a bad line still carries
 SETTLE_S = 4.0
-PATIENCE_S = 30.0
 
 
 def polled_app(slow_link: bool) -> None:
@@ -60,51 +55,17 @@ def polled_app(slow_link: bool) -> None:
     asyncio.run(present(OpsConsoleApp(source, desk=Desk(Settings(slow_link=slow_link)))))
 
 
-class Watched:
-    """It on a pseudo-terminal, counting what it writes."""
-
-    def __init__(self, *words: str) -> None:
-        self.master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (40, 120))
-        argv = [sys.executable, "-m", "benchmarks.ui.bytes", "app", *words]
-        environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        self.process = subprocess.Popen(
-            argv, stdin=slave, stdout=slave, stderr=slave, env=environ, start_new_session=True
-        )
-        os.close(slave)
-        until = time.monotonic() + PATIENCE_S
-        said = b""
-        while b"Availability" not in said:
-            if time.monotonic() > until:
-                raise RuntimeError(f"no frame within {PATIENCE_S:.0f} s: {said[-300:]!r}")
-            said += self.read(0.1)
-
-    def read(self, within_s: float) -> bytes:
-        return os.read(self.master, 65_536) if select.select([self.master], [], [], within_s)[0] else b""
-
-    def bytes_in(self, seconds: float) -> int:
-        until, found = time.monotonic() + seconds, 0
-        while (left := until - time.monotonic()) > 0:
-            found += len(self.read(left))
-        return found
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-
-
 def main(seconds: str = "20") -> None:
     for words, what, goal in (((), "at ease", None), (("slow",), "over a slow link", SLOW_GOAL)):
-        watched = Watched(*words)
-        try:
+        with on_screen([sys.executable, "-m", "benchmarks.ui.bytes", "app", *words]) as screen:
+            screen.until(FRAME)
             for page, key in PAGES.items():
-                os.write(watched.master, key)
-                watched.bytes_in(SETTLE_S)
-                found = watched.bytes_in(float(seconds)) * POLL_S / float(seconds)
+                screen.press(key)
+                screen.idle(SETTLE_S)
+                before = screen.sent
+                screen.idle(float(seconds))
+                found = (screen.sent - before) * POLL_S / float(seconds)
                 say(f"{page}, {what}, for each poll of {HOSTS} hosts", found, "bytes", goal)
-        finally:
-            watched.close()
 
 
 if __name__ == "__main__":

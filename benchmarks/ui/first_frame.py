@@ -6,18 +6,14 @@ python -m benchmarks.ui.first_frame [TIMES]
 from __future__ import annotations
 
 import asyncio
-import os
-import pty
-import select
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-FIRST = b"Availability"  # stands on the overview
+from benchmarks.console.screen import FRAME, on_screen, opsconsole
+
 INVENTORY = 'hosts:\n  - {name: "gpu[01-64]", gpus: 8}\nbudgets:\n  - {name: olmo, weight: 3}\n'
 LEAST = """
 from textual.app import App
@@ -29,36 +25,12 @@ class Least(App):
 
 Least().run()
 """  # what Textual alone costs, on this machine at this moment
-PATIENCE_S = 20.0
 
 
 def first_frame(words: Sequence[str]) -> tuple[float, float]:
     """Seconds until the first frame has been written: on the clock, and of CPU."""
-    master, slave = pty.openpty()
-    termios.tcsetwinsize(slave, (40, 120))
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        words,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**os.environ, "TERM": "xterm-256color"},
-        start_new_session=True,
-    )
-    said = b""
-    try:
-        while FIRST not in said:
-            if not select.select([master], [], [], PATIENCE_S)[0]:
-                raise RuntimeError(f"no frame within {PATIENCE_S:.0f} s: {said[-300:]!r}")
-            said += os.read(master, 65_536)
-        took = time.perf_counter() - begun
-        ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return took, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-        os.close(slave)
+    with on_screen(words) as screen:
+        return screen.until(FRAME), screen.cpu_s()
 
 
 async def app_start() -> float:
@@ -79,7 +51,7 @@ def main(times: str = "5") -> None:
         inventory.write_text(INVENTORY + f"state_dir: {made}/state\n")
         for what, words in (
             ("the least Textual app", [sys.executable, "-c", LEAST]),
-            ("opsconsole", [sys.executable, "-m", "opsconsole", "--inventory", str(inventory)]),
+            ("opsconsole", opsconsole(inventory)),
         ):
             first_frame(words)  # writes byte code
             took = sorted(first_frame(words) for _ in range(int(times)))
