@@ -57,7 +57,7 @@ class QuotaActions:
 
     def run(self, action: Action) -> dict[str, Outcome]:
         """What became of each job by this action and those before it."""
-        attempt: Callable[[Job], bool] = {
+        attempt: Callable[[Job], None] = {
             "allocate": self._allocate,
             "consolidation": self._consolidate,
             "reclaim": self._reclaim,
@@ -70,21 +70,21 @@ class QuotaActions:
             attempt(self._cluster.jobs[name])
         return dict(self._outcomes)
 
-    def _allocate(self, job: Job) -> bool:
-        if placed := self._cluster.admit(job.id):
+    def _allocate(self, job: Job) -> None:
+        if self._cluster.admit(job.id):
             self._outcomes[job.id] = Outcome(Fate.PLACED, self._cluster.running[job.id])
-        return placed
 
-    def _consolidate(self, job: Job) -> bool:
+    def _consolidate(self, job: Job) -> None:
         """Others only move."""
-        return job.preemptible and self._solve(job, self._preemptible(), lambda trial, part: not trial.evicted)
+        if job.preemptible:
+            self._solve(job, self._preemptible(), lambda trial, part: not trial.evicted)
 
-    def _reclaim(self, job: Job) -> bool:
+    def _reclaim(self, job: Job) -> None:
         """From other queues, by their shares."""
         jobs, holdings = self._cluster.jobs, self._cluster.holdings()
         wanted = Reclaimer(job.queue, job.total, job.preemptible)
         if not can_reclaim(holdings[job.queue], wanted):
-            return False
+            return
 
         def open_to_it(victim: str) -> bool:
             ours, theirs = branches(holdings, job.queue, jobs[victim].queue)
@@ -95,13 +95,13 @@ class QuotaActions:
             return may_reclaim(holdings.values(), replace(wanted, request=part.total), victims)
 
         others = [name for name in self._preemptible() if jobs[name].queue != job.queue and open_to_it(name)]
-        return self._solve(job, others, allowed)
+        self._solve(job, others, allowed)
 
-    def _preempt(self, job: Job) -> bool:
+    def _preempt(self, job: Job) -> None:
         """From jobs of its own queue with lower priority."""
         own = [self._cluster.jobs[name] for name in self._preemptible() if self._cluster.jobs[name].queue == job.queue]
         lower = [other.id for other in own if other.priority < job.priority]
-        return self._solve(job, lower, lambda trial, part: True)
+        self._solve(job, lower, lambda trial, part: True)
 
     def _preemptible(self) -> list[str]:
         """What may go or move: preemptible, and running since before the first action."""
@@ -109,19 +109,19 @@ class QuotaActions:
         running = [name for name in self._cluster.running if self._outcomes[name].fate not in settled]
         return [name for name in running if self._cluster.jobs[name].preemptible]
 
-    def _solve(self, job: Job, candidates: list[str], allowed: Callable[[_Trial, Job], bool]) -> bool:
+    def _solve(self, job: Job, candidates: list[str], allowed: Callable[[_Trial, Job], bool]) -> None:
         """Task by task: the victims of the first tasks stay victims for the next. Commits what it finds."""
         settled: tuple[str, ...] = ()
         found: _Trial | None = None
+        line = self._cluster.to_lose(candidates)
         for tasks in range(1, job.tasks + 1):
             part = replace(job, tasks=tasks)
-            found = self._solve_part(part, settled, self._cluster.to_lose(candidates), allowed)
+            found = self._solve_part(part, settled, line, allowed)
             if found is None:
-                return False
+                return
             settled = (*found.evicted, *found.moved)
         if found is not None:
             self._commit(job, found)
-        return found is not None
 
     def _solve_part(
         self, part: Job, settled: tuple[str, ...], candidates: list[str], allowed: Callable[[_Trial, Job], bool]

@@ -49,9 +49,7 @@ class Victim:
 
 def can_reclaim(holding: Holding, reclaimer: Reclaimer) -> bool:
     """Would its queue stay within its share with it? Who would not reclaims nothing, whoever the victims are."""
-    return within(holding.allocated + reclaimer.request, holding.fair_share) and (
-        reclaimer.preemptible or within(holding.allocated_non_preemptible + reclaimer.request, holding.deserved)
-    )
+    return within(holding.allocated + reclaimer.request, holding.fair_share) and _keeps_quota(holding, reclaimer)
 
 
 def is_candidate(reclaimer: Holding, victim: Holding, request: Exact) -> bool:
