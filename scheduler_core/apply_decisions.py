@@ -73,7 +73,6 @@ def host_moved(state: ClusterState, decision: HostMoved) -> None:
     record = state.hosts[decision.host]
     by = record.by if decision.to is HostState.DRAINED else By(MACHINE.actor, decision.reason)
     touch_host(state, record, state=decision.to, since=state.now, by=by)
-    state.cordons_end.pop(decision.host, None)
     drop_broken_claims(state, record)
     if decision.to is HostState.DRAINED:
         end_drain(state, record, "drained")
@@ -98,7 +97,6 @@ def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
     if (to := move(record.state, HostEvent.SUSPECT)) is not None:
         by = By(MACHINE.actor, f"GPUs of {decision.run} are still held after SIGKILL")
         touch_host(state, record, state=to, since=state.now, by=by)
-        state.cordons_end.pop(decision.host, None)
     drop_broken_claims(state, record)
 
 

@@ -98,7 +98,6 @@ def _forget_host(state: ClusterState, record: HostRecord) -> None:
     if not record.removed or record.runs or any(record.host.name in run.members for run in state.runs.values()):
         return
     end_drain(state, record, "removed")
-    state.cordons_end.pop(record.host.name, None)
     state.proposals.pop(record.host.name, None)
     remove_host(state, record.host.name)
 

@@ -179,7 +179,6 @@ def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> 
         state.proposals.pop(name, None)
     if to is not record.state:
         touch_host(state, record, state=to, since=state.now, by=by)
-        state.cordons_end.pop(name, None)
         drop_broken_claims(state, record)
     return True
 

@@ -49,13 +49,16 @@ def remove_host(state: ClusterState, name: HostName) -> None:
     record = state.hosts[name]
     touch_host(state, record, removed=True, reach=type(record.reach).NEVER_SEEN)
     del state.hosts[name]
+    state.cordons_end.pop(name, None)
     state.index.book.forget(name)
     state.index.sizes.clear()
 
 
 def touch_host(state: ClusterState, record: HostRecord, /, **fields: Any) -> None:
-    """Sets fields of a host, and what follows from them: GPUs in service, free GPUs."""
+    """Sets fields of a host, and what follows from them: GPUs in service, free GPUs; a cordon that ends has no end."""
     before = record.counted
+    if "state" in fields:
+        state.cordons_end.pop(record.host.name, None)
     for name, value in fields.items():
         setattr(record, name, value)
     after = record.in_service
