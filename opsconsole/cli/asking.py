@@ -12,6 +12,7 @@ from rich.text import Text
 
 from opsconsole.cli.history import told_since
 from opsconsole.cli.tables import output, print_json, print_table
+from opsconsole.cli.usage import span_ms
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.snapshot_out import write_snapshot
 from opsconsole.errors import UsageError
@@ -26,7 +27,6 @@ from opsconsole.presenting.runs import runs_table
 from opsconsole.presenting.timeline import happening_row
 from opsconsole.presenting.view import ClusterView, Happening
 from opsconsole.runtime import Runtime
-from opsconsole.spans import parse_span_ms
 
 FOLLOW_S = 0.3
 
@@ -117,10 +117,7 @@ def _explain_otherwise(runtime: Runtime, view: ClusterView, word: str) -> Explan
 
 def events(args: argparse.Namespace) -> int:
     """What happened, oldest first; with -f as it happens."""
-    try:
-        since_ms = parse_span_ms(args.since)
-    except ValueError as error:
-        raise UsageError(f"--since: {error}") from error
+    since_ms = span_ms("--since", args.since)
     store = Place.of(args).open_store(read_only=True)
     last = store.last_seq()
     for event in store.since(time.time_ns() // 1_000_000 - since_ms):

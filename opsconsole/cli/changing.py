@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from opsconsole.cli.acting import Make, act, host_names, workload_ids
+from opsconsole.cli.usage import span_ms
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budget_plans import plan_forget, plan_weight
 from opsconsole.presenting.drain_plans import plan_drain
@@ -21,16 +22,10 @@ from opsconsole.presenting.workload_plans import (
     plan_release,
     plan_requeue,
 )
-from opsconsole.spans import parse_span_ms
 
 
-def _span(text: str | None, option: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_span_ms(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from error
+def _for_ms(args: argparse.Namespace) -> int | None:
+    return None if args.span is None else span_ms("--for", args.span)
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
@@ -40,7 +35,7 @@ def drain(args: argparse.Namespace) -> int:
     """Empties hosts by the contract, or as --mode says."""
     if (args.mode == "finish") != bool(args.deadline):
         raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
-    deadline = _span(args.deadline, "--deadline")
+    deadline = None if args.deadline is None else span_ms("--deadline", args.deadline)
     return act(args, host_names(args.hosts), lambda v, h: plan_drain(v, h, args.mode, deadline), draining_words)
 
 
@@ -49,7 +44,7 @@ def undrain(args: argparse.Namespace) -> int:
 
 
 def cordon(args: argparse.Namespace) -> int:
-    for_ms = _span(args.span, "--for")
+    for_ms = _for_ms(args)
     return act(args, host_names(args.hosts), lambda v, hosts: plan_cordon(v, hosts, for_ms))
 
 
@@ -69,7 +64,7 @@ def cancel(args: argparse.Namespace) -> int:
 
 
 def hold(args: argparse.Namespace) -> int:
-    for_ms = _span(args.span, "--for")
+    for_ms = _for_ms(args)
     return _workloads(args, lambda v, ids: plan_hold(v, ids, for_ms))
 
 

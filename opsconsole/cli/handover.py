@@ -7,19 +7,15 @@ import json
 
 from opsconsole.cli.asking import look
 from opsconsole.cli.history import told_since
-from opsconsole.errors import UsageError
+from opsconsole.cli.usage import span_ms
 from opsconsole.presenting.handover import handover
-from opsconsole.spans import parse_span_ms
 
 
 def run(args: argparse.Namespace) -> int:
     """Markdown on the standard output, or with --json the same as data."""
-    try:
-        span_ms = parse_span_ms(args.since)
-    except ValueError as error:
-        raise UsageError(f"--since: {error}") from error
+    span = span_ms("--since", args.since)
     runtime, view = look(args)
-    happenings, since_ms = told_since(runtime.store, view.wall_ms - span_ms)
+    happenings, since_ms = told_since(runtime.store, view.wall_ms - span)
     found = handover(view, happenings, since_ms)
     print(json.dumps(found.data(), indent=2) if args.json else found.markdown(), end="\n" if args.json else "")
     return 0

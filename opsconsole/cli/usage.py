@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from opsconsole.config.scalars import suggestion
 from opsconsole.errors import UsageError
+from opsconsole.spans import parse_span_ms
 
 CHOICE = re.compile(r"(?:argument (?P<name>\S+): )?invalid choice: (?P<word>.+?) \(choose from (?P<known>.*)\)", re.S)
 BEHIND = "the command to run stands behind `--`"
@@ -34,6 +35,14 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) ->
         command = f"opsconsole {found.command}" if found.command else "opsconsole"
         raise UsageError(f"{command} does not take {' '.join(extra)}", advice=f"{command} --help lists its options")
     return found
+
+
+def span_ms(option: str, text: str) -> int:
+    """What was given with an option that takes a span of time. Raises UsageError."""
+    try:
+        return parse_span_ms(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from error
 
 
 def _is_text(word: str) -> bool:
