@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from opsconsole.config.errors import ConfigError
-from opsconsole.config.folders import user_state
+from opsconsole.config.folders import user_state, write_whole
 from opsconsole.config.yamlio import read_plain
 from opsconsole.presenting.arranging import Arrangements, Kept
 
@@ -38,15 +36,7 @@ class ArrangementsFile(Arrangements):
 
     def change(self, change: Callable[[Kept], Kept]) -> None:
         kept = change(self._read())
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(dir=self.path.parent, prefix=f".{NAME}.")
-        try:
-            with open(handle, "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
-            os.replace(made, self.path)
-        except BaseException:
-            os.unlink(made)
-            raise
+        write_whole(self.path, msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n")
         self.kept = kept
 
     def _read(self) -> Kept:

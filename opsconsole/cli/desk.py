@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opsconsole.cli.arrangements import ArrangementsFile
 from opsconsole.config.console import Layer, keys_file, read_keys, read_layers, settings_of
-from opsconsole.config.folders import user_state
+from opsconsole.config.folders import user_state, write_whole
 from opsconsole.config.scalars import suggestion
 from opsconsole.settings import Settings
 from opsconsole.ui.actions import BY_NAME
@@ -64,21 +64,11 @@ def _go_by(timezone: str) -> None:
 
 def _save_keys(path: Path, keys: Mapping[str, Sequence[str]]) -> str:
     lines = [f"{name} = {json.dumps(list(own), ensure_ascii=False)}" for name, own in keys.items()]
-    return _write(path, HEAD + "".join(f"{line}\n" for line in lines))
+    write_whole(path, HEAD + "".join(f"{line}\n" for line in lines))
+    return str(path)
 
 
 def _save_copy(text: str) -> str:
-    return _write(user_state() / COPIED, text)
-
-
-def _write(path: Path, text: str) -> str:
-    """As a whole or not at all, for this user alone. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(new, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(text)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+    path = user_state() / COPIED
+    write_whole(path, text)
     return str(path)

@@ -1,7 +1,8 @@
-"""Where our own files lie, by the XDG base directories."""
+"""Where our own files lie, by the XDG base directories, and how they are written."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from platformdirs.unix import Unix
@@ -24,6 +25,18 @@ def user_state() -> Path:
 def system_config() -> list[Path]:
     """`opsconsole` in each of `$XDG_CONFIG_DIRS`, the first counts most."""
     return [Path(folder) for folder in _OURS.site_config_dir.split(":")]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """As a whole or not at all, for this user alone. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(new, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(text)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _known(path: Path, variable: str) -> Path:
