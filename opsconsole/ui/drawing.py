@@ -200,7 +200,7 @@ class ConsolePages(App[int]):
         rows = table.rowset
         counted = f" ({rows.summary()})" if rows.view.counted or rows.filter.text or rows.marks else ""
         filtered = f"  /{rows.filter.text}" if rows.filter.text else ""
-        entitle(table, f"{rows.view.title}{counted}{filtered}{self._as_of()}".replace("[", "\\["))
+        entitle(table, f"{rows.view.title}{counted}{filtered}{self._as_of()}")
 
     def _as_of(self) -> str:
         """When it was so, where nobody keeps the picture true or it is held still."""

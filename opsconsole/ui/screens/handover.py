@@ -22,4 +22,4 @@ class HandoverScreen(TextScreen):
         self.markdown, self.copy = markdown, copy
 
     def action_copy(self) -> None:
-        entitle(self.query_one(VerticalScroll), self.copy(self.markdown).replace("[", "\\["))
+        entitle(self.query_one(VerticalScroll), self.copy(self.markdown))

@@ -15,7 +15,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.widgets import Button, Input
 
 from opsconsole.presenting.changes import changes
@@ -192,7 +191,7 @@ class PlanScreen(LiveScreen[None]):
         if self.action.choices and self.plan.possible:
             does.append(self._modes())
         title = f"{self.plan.table.title}{self.chosen}, computed {clock(self.computed_ms)}, nothing sent yet"
-        entitle(self.query_one(".dialog"), Content(title).markup)
+        entitle(self.query_one(".dialog"), title)
         width, high = min(MOST_WIDE, self.app.size.width * 96 // 100) - 4, FRAME + (self.asks and self.fields.tall)
         noted = folded(self._notes(), width, self.app.size.height - len(does) - high - LEAST)
         does = folded(does, width, self.app.size.height - len(noted) - high - LEAST)

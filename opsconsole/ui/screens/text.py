@@ -89,7 +89,7 @@ class TextScreen(LiveScreen[None]):
             self._show()
 
     def _show(self) -> None:
-        entitle(self.query_one(VerticalScroll), self.text.title.replace("[", "\\["))
+        entitle(self.query_one(VerticalScroll), self.text.title)
         if self.text.parts != self._drawn:
             self._drawn = self.text.parts
             self.query_one("#text-lines", Static).update(self.text.drawn())

@@ -51,7 +51,8 @@ def sort_sign(order: Sequence[str], key: str) -> str:
     return ("▼" if order[at].startswith(DOWN) else "▲") + (str(at + 1) if len(order) > 1 else "")
 
 
-def entitle(widget: Widget, markup: str) -> None:
+def entitle(widget: Widget, text: str) -> None:
     """Sets the title of a frame where it differs: Textual repaints the whole widget whenever a title is set."""
-    if widget.border_title != Content.from_markup(markup).markup:
-        widget.border_title = markup
+    title = Content(text)
+    if widget.border_title != title.markup:
+        widget.border_title = title
