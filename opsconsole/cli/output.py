@@ -26,11 +26,9 @@ async def pool_for(place: Place, host: str) -> AsyncIterator[Pool]:
     """A connection of its own, which only looks. Raises OpsConsoleError where the host cannot be asked."""
     from opsconsole.transport.pool import HostPool
 
-    addresses = [a for a in place.addresses() if a.name == host]
-    if not addresses:
-        raise OpsConsoleError(f"{host} is no longer in the inventory")
+    address = place.address(host)
     hello = {"interval_s": place.inventory.ssh.probe_interval_ms / 1000}  # no store: nothing is fenced
-    pool = HostPool(addresses, place.pool_options(lambda name: hello), lambda event: None)
+    pool = HostPool([address], place.pool_options(lambda name: hello), lambda event: None)
     pool.start()
     try:
         await _connected(pool, host)

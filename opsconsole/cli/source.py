@@ -168,9 +168,7 @@ class LiveSource:
         from opsconsole.transport.login import local_login, login, one_config
         from opsconsole.transport.resolve import CONFIG_FILES, resolve
 
-        address = next((address for address in self.place.addresses() if address.name == host), None)
-        if address is None:
-            raise OpsConsoleError(f"the inventory has no host {host}")
+        address = self.place.address(host)
         if address.is_local:
             return local_login(address)
         ssh = self.place.inventory.ssh

@@ -135,6 +135,13 @@ class Place:
     def addresses(self) -> list[HostAddress]:
         return [address_of(host, self.inventory) for host in self.cluster.hosts]
 
+    def address(self, name: str) -> HostAddress:
+        """Of one host. Raises OpsConsoleError where the inventory does not have it (any more)."""
+        host = next((host for host in self.cluster.hosts if host.name == name), None)
+        if host is None:
+            raise OpsConsoleError(f"the inventory has no host {name}")
+        return address_of(host, self.inventory)
+
 
 LOOKING = "this console, not yet: it looks at every host"
 
