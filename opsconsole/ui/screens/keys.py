@@ -13,7 +13,7 @@ from textual.widgets import Static
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.ui.actions import ACTIONS, BY_NAME
 from opsconsole.ui.keymap import KeyClash, Keymap
-from opsconsole.ui.messages import RowOpened, RowsChanged
+from opsconsole.ui.messages import RowOpened
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
@@ -92,9 +92,6 @@ class KeysScreen(LiveScreen[None]):
         message.stop()
         self.action_press_key(False)
 
-    def on_rows_changed(self, message: RowsChanged) -> None:
-        message.stop()
-
     def action_press_key(self, add: bool) -> None:
         row = self.table.cursor_row
         if row is not None:
@@ -125,6 +122,3 @@ class KeysScreen(LiveScreen[None]):
             self.say(f"{said}; written to {self.console.desk.save_keys(keymap.written())}")
         except OSError as error:
             self.say(f"{said} until this console ends; not written: {error}")
-
-    def action_back(self) -> None:
-        self.dismiss()

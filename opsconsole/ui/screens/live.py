@@ -11,6 +11,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 from opsconsole.presenting.view import ClusterView
+from opsconsole.ui.messages import RowsChanged
 
 MADE_S = 2.0
 Answer = TypeVar("Answer")
@@ -37,6 +38,13 @@ class LiveScreen(ModalScreen[Answer], Generic[Answer]):
 
     def update_from(self, view: ClusterView) -> None:
         """The picture moved on."""
+
+    def on_rows_changed(self, message: RowsChanged) -> None:
+        """Of a table in the dialog: nothing to the page behind it."""
+        message.stop()
+
+    def action_back(self) -> None:
+        self.dismiss()
 
     def takes(self, event: events.Key) -> bool:
         """Does it want this key, before any binding and before it is mounted?"""

@@ -16,7 +16,7 @@ from opsconsole.presenting.sorting import stepped
 from opsconsole.presenting.text import clean
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import BY_NAME, table_bindings
-from opsconsole.ui.messages import Rearranged, RowOpened, RowsChanged
+from opsconsole.ui.messages import Rearranged, RowOpened
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.painting import entitle, sort_sign
 from opsconsole.ui.widgets.table import Table
@@ -95,9 +95,6 @@ class PickScreen(LiveScreen[None]):
     def on_row_opened(self, message: RowOpened) -> None:
         message.stop()
         self.take(message.key)
-
-    def on_rows_changed(self, message: RowsChanged) -> None:
-        message.stop()
 
     def on_rearranged(self, message: Rearranged) -> None:
         message.stop()

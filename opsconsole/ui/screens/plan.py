@@ -49,7 +49,7 @@ class PlanScreen(LiveScreen[None]):
 
     CSS_PATH = "plan.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "back"),
+        Binding("escape", "back", "back"),
         Binding("f2", "mode", "mode"),
         Binding("pageup", "page(-1)"),
         Binding("pagedown", "page(1)"),
@@ -229,9 +229,6 @@ class PlanScreen(LiveScreen[None]):
         return looking_words(view, self.targets) if view is not None else []
 
     # -- ending ----------------------------------------------------------------------------------------------------
-
-    def action_leave(self) -> None:
-        self.dismiss()
 
     @on(Input.Submitted)
     def next_field(self) -> None:

@@ -107,9 +107,6 @@ class TextScreen(LiveScreen[None]):
         if self.neighbour is not None:
             self.neighbour(by)
 
-    def action_back(self) -> None:
-        self.dismiss()
-
 
 class ConfirmScreen(LiveScreen[bool]):
     """A question whose fresh Enter says no."""

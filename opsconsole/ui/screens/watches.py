@@ -12,7 +12,6 @@ from textual.widgets import Static
 
 from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.view import ClusterView
-from opsconsole.ui.messages import RowsChanged
 from opsconsole.ui.screens.live import LiveScreen
 from opsconsole.ui.widgets.painting import entitle
 from opsconsole.ui.widgets.table import Table
@@ -48,17 +47,11 @@ class WatchesScreen(LiveScreen[None]):
         if self.is_mounted:
             self._show()
 
-    def on_rows_changed(self, message: RowsChanged) -> None:
-        message.stop()
-
     def action_drop(self) -> None:
         row = self.query_one(Table).cursor_row
         if row is not None:
             self.drop(row.key)
             self._show()
-
-    def action_back(self) -> None:
-        self.dismiss()
 
     def _show(self) -> None:
         view = self.made()
