@@ -67,10 +67,6 @@ class Action:
         return self.usage.strip("[]").split("|") if "|" in self.usage else []
 
     @property
-    def needs_write(self) -> bool:
-        return self.plan is not None
-
-    @property
     def options(self) -> dict[str, str]:
         """What can stand behind its command, as on the command line, with the field of the dialog that it fills."""
         if self.plan is None:
@@ -91,6 +87,19 @@ def _deed(name: str, key: str, help: str, about: About, plan: PlanBuilder, **mor
     words = [f"[{about.upper()}…]"] * bool(about) + ["--to X"] * ("to" in more) + ["[--for 2h]"] * ("lasts" in more)
     usage, short = " ".join(words), name if key else ""
     return Action(name, (key,) if key else (), f"{help}: opens a plan", "act", short, usage, about, plan, **more)
+
+
+def _plainly(plan: Callable[[ClusterView, Sequence[str]], Plan]) -> PlanBuilder:
+    """Of a plan that can be carried out in one way alone."""
+    return lambda view, targets, _: plan(view, targets)
+
+
+def _for_a_while(plan: Callable[[ClusterView, Sequence[str], int | None], Plan]) -> PlanBuilder:
+    return lambda view, targets, options: plan(view, targets, options.for_ms)
+
+
+def _with_value(plan: Callable[[ClusterView, Sequence[str], str], Plan]) -> PlanBuilder:
+    return lambda view, targets, options: plan(view, targets, options.to)
 
 
 def _screen(name: str, key: str, help: str) -> Action:
@@ -151,14 +160,9 @@ ACTIONS: tuple[Action, ...] = (
         choices=("contract", "finish", "now"),
     ),
     _deed(
-        "cordon",
-        "C",
-        "cordon hosts, so that nothing new starts there",
-        "host",
-        lambda view, targets, o: plan_cordon(view, targets, o.for_ms),
-        lasts=True,
+        "cordon", "C", "cordon hosts, so that nothing new starts there", "host", _for_a_while(plan_cordon), lasts=True
     ),
-    _deed("undrain", "U", "return hosts to service", "host", lambda view, targets, _: plan_undrain(view, targets)),
+    _deed("undrain", "U", "return hosts to service", "host", _plainly(plan_undrain)),
     _deed(
         "requeue",
         "R",
@@ -167,41 +171,20 @@ ACTIONS: tuple[Action, ...] = (
         lambda view, targets, o: plan_requeue(view, targets, o.mode == "now"),
         choices=("contract", "now"),
     ),
-    _deed("cancel", "K", "cancel workloads for good", "workload", lambda view, targets, _: plan_cancel(view, targets)),
-    _deed(
-        "hold",
-        "",
-        "keep waiting workloads from starting",
-        "workload",
-        lambda view, targets, o: plan_hold(view, targets, o.for_ms),
-        lasts=True,
-    ),
-    _deed("release", "", "let held workloads wait again", "workload", lambda v, targets, _: plan_release(v, targets)),
-    _deed(
-        "move",
-        "",
-        "move workloads to another budget",
-        "workload",
-        lambda view, targets, o: plan_move(view, targets, o.to),
-        to="To budget",
-    ),
+    _deed("cancel", "K", "cancel workloads for good", "workload", _plainly(plan_cancel)),
+    _deed("hold", "", "keep waiting workloads from starting", "workload", _for_a_while(plan_hold), lasts=True),
+    _deed("release", "", "let held workloads wait again", "workload", _plainly(plan_release)),
+    _deed("move", "", "move workloads to another budget", "workload", _with_value(plan_move), to="To budget"),
     _deed(
         "priority",
         "",
         "change the priority of workloads within their budget",
         "workload",
-        lambda view, targets, o: plan_priority(view, targets, o.to),
+        _with_value(plan_priority),
         to="Priority",
     ),
-    _deed(
-        "weight",
-        "",
-        "change the weight of a budget",
-        "budget",
-        lambda view, targets, o: plan_weight(view, targets, o.to),
-        to="Weight",
-    ),
-    _deed("forget", "", "forget the usage of budgets", "budget", lambda view, targets, _: plan_forget(view, targets)),
+    _deed("weight", "", "change the weight of a budget", "budget", _with_value(plan_weight), to="Weight"),
+    _deed("forget", "", "forget the usage of budgets", "budget", _plainly(plan_forget)),
     _deed("reload", "", "go by the inventory's file as it is now", "", lambda view, _, __: plan_reload(view)),
     _deed("breaker", "", "let go on what the breaker holds back", "", lambda view, _, __: plan_breaker_reset(view)),
     Action("undo", (), "take back what was done last from here, where that can be: opens the plan that does", "act"),
