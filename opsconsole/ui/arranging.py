@@ -45,10 +45,10 @@ class Arranging(ConsoleBase):
 
     def _draw_page(self, view: ClusterView) -> None:
         """A table that is drawn first is as it was left."""
-        for name in PAGES[self.page].panes:
+        for name in PAGES[self.page].panes.keys() - self._restored:
             left = self.arrangements.kept.tables.get(name)
             table = next(iter(self.query(f"#{name}").results(Table)), None)
-            if left is not None and table is not None and name not in self._restored:
+            if left is not None and table is not None:
                 table.show_as(Filter(), left.order, left.columns)
             self._restored.add(name)
         super()._draw_page(view)

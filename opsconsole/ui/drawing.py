@@ -137,9 +137,7 @@ class ConsolePages(App[int]):
                 self.asking.look(view)
                 self._draw_page(view)
             self.draw_lines()
-            if view is None:
-                return
-            if isinstance(self.screen, LiveScreen):
+            if view is not None and isinstance(self.screen, LiveScreen):
                 self.screen.update_from(view)
 
     def draw_lines(self) -> None:
@@ -219,7 +217,6 @@ class ConsolePages(App[int]):
         for screen in self.screen_stack:
             screen.set_class(small, "-small")
             screen.set_class(width < NARROW, "-narrow")
-            screen.set_class(height < 30, "-short")
         self._lay_panes()
         text = f"needs at least {LEAST[0]}×{LEAST[1]}, this is {width}×{height}"
         self.query_one("#too-small-text", Lines).show_lines([[Cell(text, "warn")]])

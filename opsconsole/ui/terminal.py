@@ -17,7 +17,6 @@ from typing import Any
 
 LEAVE_S = 2.0
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-# alternate screen, mouse in all its ways, bracketed paste, focus events, kitty keys off; cursor and attributes on
 ESC = "\x1b"
 FAILED = 255  # ssh's own exit status, when it is not that of the session
 IN_FRONT = f"""
@@ -29,6 +28,7 @@ if [ $status -eq {FAILED} ]; then
 fi
 exit $status
 """
+# alternate screen, mouse in all its ways, bracketed paste, focus events, kitty keys off; cursor and attributes on
 SANE = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?25h\x1b[0m"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -20,7 +21,7 @@ from opsconsole.ui.themes import TOKENS
 class Line(Widget):
     """Cells on one line, the whole of it clipped to the width."""
 
-    COMPONENT_CLASSES = {f"line--{t}" for t in TOKENS} | {"line--key"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{t}" for t in TOKENS}
     DEFAULT_CSS = """
     Line { height: 1; background: $panel; color: $foreground; }
     Line > .line--good { color: $success; }
@@ -29,7 +30,6 @@ class Line(Widget):
     Line > .line--unknown { color: $unknown; }
     Line > .line--dim { color: $quiet; }
     Line > .line--accent { color: $accent; }
-    Line > .line--key { color: $accent; text-style: bold; }
     """
 
     def __init__(self, id: str | None = None) -> None:
