@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, gpu_hours, span
@@ -160,7 +160,7 @@ def _left(view: ClusterView, drain: DrainRecord, record: HostRecord, run: Run) -
         then = Cell(f"{row.then}; {gpu_hours(row.lost_gpu_ms)} GPU-h lost if now")
     stopping = run.stop is not None
     cells = (
-        Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
+        Cell(run_label(w, run.id)),
         Cell(clean(state.budgets.paths[run.budget], 60)),
         Cell(f"{ran} / {span(run.min_runtime_ms)}", "unknown" if ran == "?" else ""),
         Cell("stopping", "warn")
@@ -198,7 +198,7 @@ def _stopped(view: ClusterView, drain: DrainRecord) -> tuple[Row, ...]:
                 continue  # a gang may end on its other hosts after this one was empty
             ran = None if attempt.started_at is None else attempt.ended_at - attempt.started_at
             cells = (
-                Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
+                Cell(run_label(w, attempt.run), "dim"),
                 Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
                 Cell(f"{span(ran)} / {span(w.min_runtime_ms)}", "dim"),
                 Cell("stopped", "dim"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsconsole.presenting.hosts import is_fresh, value
-from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean
 from opsconsole.presenting.trends import Trends, spark
@@ -116,7 +116,7 @@ def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, A
         return Cell("leaked: held after SIGKILL", "bad")
     if (run := run_at(state, record, slot)) is not None:
         w = state.workloads[state.runs[run].workload].workload
-        return Cell(workload_label(w.id, w.name) + run[len(w.id) :])
+        return Cell(run_label(w, run))
     if record.foreign & bit:
         return Cell("a foreign process", "warn")
     if record.unfit & bit:

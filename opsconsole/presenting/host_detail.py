@@ -6,7 +6,7 @@ from opsconsole.presenting.drains import draining_words
 from opsconsole.presenting.facts import Line, fact_lines
 from opsconsole.presenting.hosts import AWAY, failures, health, mark, warnings
 from opsconsole.presenting.presence import looking_words
-from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, span
@@ -135,7 +135,7 @@ def _run_row(view: ClusterView, record: HostRecord, run: Run) -> Row:
     ran = None if run.started_at is None else state.now - run.started_at
     left = None if until is None or not run.protected(state.now) else until - state.now
     cells = (
-        Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
+        Cell(run_label(w, run.id)),
         Cell(clean(state.budgets.paths[run.budget], 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(member.slots.bit_count())),

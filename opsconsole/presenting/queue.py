@@ -15,7 +15,7 @@ from scheduler_core.explain import Explainer, Hold, HoldKind
 from scheduler_core.ids import WorkloadId
 from scheduler_core.queueing import queue_order
 from scheduler_core.state import WorkloadRecord
-from scheduler_core.workload import WorkloadPhase
+from scheduler_core.workload import Workload, WorkloadPhase
 
 COLUMNS = (
     Column("POS", 4, right=True, by="position"),
@@ -138,6 +138,11 @@ def _move(moved: int | None) -> Cell:
 def workload_label(wid: WorkloadId, name: str) -> str:
     """The name that its owner gave it, with the id."""
     return clean(f"{name} {wid}" if name and name != wid else wid, 80)
+
+
+def run_label(workload: Workload, run: str) -> str:
+    """The same of a run: its number stands behind."""
+    return workload_label(workload.id, workload.name) + run[len(workload.id) :]
 
 
 def why_counts(view: ClusterView) -> dict[str, int]:

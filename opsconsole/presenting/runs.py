@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, LazyRows, Row, TableView
 from opsconsole.presenting.text import bar, clean, span
 from opsconsole.presenting.view import ClusterView
@@ -107,7 +107,7 @@ def runs_table(view: ClusterView, finished: bool = False) -> TableView:
 def _cells(r: RunLook) -> tuple[Cell, ...]:
     w, run = r.workload, r.run
     return (
-        Cell(workload_label(w.id, w.name) + run.id[len(w.id) :]),
+        Cell(run_label(w, run.id)),
         Cell(clean(r.budget, 60)),
         Cell(clean(w.owner, 30)),
         Cell(str(run.gpus)),
@@ -126,7 +126,7 @@ def _finished(view: ClusterView) -> list[Row]:
         hosts = {m.host: m.gpus for m in attempt.members}
         why = clean(attempt.stop.reason if attempt.stop else attempt.why)
         cells = (
-            Cell(workload_label(w.id, w.name) + attempt.run[len(w.id) :], "dim"),
+            Cell(run_label(w, attempt.run), "dim"),
             Cell(clean(view.state.budgets.paths.get(w.budget, w.budget), 60), "dim"),
             Cell(clean(w.owner, 30), "dim"),
             Cell(str(w.gpus), "dim"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from opsconsole.presenting.hosts import AWAY
-from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, clock
 from opsconsole.presenting.view import ClusterView
@@ -82,7 +82,7 @@ def _label(view: ClusterView | None, watch: Watched) -> str:
     record = view.state.workloads.get(WorkloadId(wid)) if view is not None else None
     if record is None:
         return clean(watch.name, 80)
-    return workload_label(record.workload.id, record.workload.name) + watch.name[len(wid) :]
+    return run_label(record.workload, watch.name)
 
 
 def _outcome(view: ClusterView, run: str) -> str:
