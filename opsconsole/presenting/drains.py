@@ -11,7 +11,7 @@ from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import eta, why_unknown
 from scheduler_core.fleet import HostState
 from scheduler_core.ids import HostName
-from scheduler_core.state import DrainRecord, HostRecord
+from scheduler_core.state import ClusterState, DrainRecord, HostRecord
 
 COLUMNS = (
     Column("HOST", 11, by="host", most=24),
@@ -25,6 +25,12 @@ COLUMNS = (
     Column("WHY", 16, grow=True, by="reason"),
 )
 SHOWN = 200
+
+
+def drain_of(state: ClusterState, record: HostRecord) -> DrainRecord | None:
+    """The one that goes on there."""
+    drain = state.drains.get(record.drain) if record.drain else None
+    return drain if drain is not None and not drain.ended else None
 
 
 def draining_words(view: ClusterView, hosts: Sequence[str]) -> list[str]:

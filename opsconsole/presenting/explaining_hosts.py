@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.hosts import AWAY, failures, warnings
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import count, day_clock, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import eta, why_unknown
 from scheduler_core.fleet import Reach
-from scheduler_core.state import DrainRecord, HostRecord, Run
+from scheduler_core.state import HostRecord, Run
 
 
 def host_lines(view: ClusterView, record: HostRecord) -> list[str]:
@@ -30,7 +31,7 @@ def host_lines(view: ClusterView, record: HostRecord) -> list[str]:
         lines.append("There are no readings of it: nothing is known of its health.")
     else:
         lines += [f"{failure}." for failure in failures(view, record)]
-    if (drain := _drain(view, record)) is not None:
+    if (drain := drain_of(view.state, record)) is not None:
         at = eta(view.state, drain)
         lines.append(
             f"It is empty by {day_clock(view.wall(at), view.wall_ms)} at the latest."
@@ -44,7 +45,7 @@ def host_lines(view: ClusterView, record: HostRecord) -> list[str]:
 
 def host_figures(view: ClusterView, record: HostRecord) -> dict[str, Any]:
     """The same for scripts."""
-    facts, drain = view.facts(record.host.name), _drain(view, record)
+    facts, drain = view.facts(record.host.name), drain_of(view.state, record)
     empty_at = eta(view.state, drain) if drain is not None else None
     ends = view.state.cordons_end.get(record.host.name)
     return {
@@ -64,12 +65,6 @@ def host_figures(view: ClusterView, record: HostRecord) -> dict[str, Any]:
         "empty_by_ms": None if empty_at is None else view.wall(empty_at),
         "cordon_ends_ms": None if ends is None else view.wall(ends),
     }
-
-
-def _drain(view: ClusterView, record: HostRecord) -> DrainRecord | None:
-    """One that goes on."""
-    drain = view.state.drains.get(record.drain) if record.drain else None
-    return drain if drain is not None and not drain.ended else None
 
 
 def _protected_until_ms(view: ClusterView, run: Run) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.explaining_budgets import standing_figures
 from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.queue import workload_label
@@ -138,8 +139,8 @@ def _cost(view: ClusterView, run: Run) -> list[str]:
 def _drained_at(view: ClusterView, run: Run, name: HostName) -> str:
     """When the drain of a host stops a run there; nothing where none does."""
     record = view.state.hosts[name]
-    drain = view.state.drains.get(record.drain) if record.drain else None
-    if drain is None or drain.ended or run.stop is not None:
+    drain = drain_of(view.state, record)
+    if drain is None or run.stop is not None:
         return ""
     row = drain_row(view.state, record, run, drain.mode, drain.deadline_at)
     if row.stops_at is None:

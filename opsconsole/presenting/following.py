@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.text import clean, day_clock, few
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.drain import eta, why_unknown
@@ -98,8 +99,8 @@ def _outlook(view: ClusterView, action: Followed) -> str:
     ends = []
     for target in action.targets:
         record = view.state.hosts.get(HostName(target))
-        drain = view.state.drains.get(record.drain) if record is not None and record.drain else None
-        if drain is None or drain.ended:
+        drain = drain_of(view.state, record) if record is not None else None
+        if drain is None:
             continue
         at = eta(view.state, drain)
         if at is None:

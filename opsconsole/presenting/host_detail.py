@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opsconsole.presenting.drains import draining_words
+from opsconsole.presenting.drains import drain_of, draining_words
 from opsconsole.presenting.facts import Line, fact_lines
 from opsconsole.presenting.hosts import AWAY, failures, health, mark, warnings
 from opsconsole.presenting.presence import looking_words
@@ -169,8 +169,7 @@ def _then(view: ClusterView, record: HostRecord, run: Run, away: bool) -> Cell:
         return Cell("? unverified: the host cannot be asked", "unknown")
     if run.stop is not None:
         return Cell(f"stopping: {clean(run.stop.reason)}", "warn")
-    drain = view.state.drains.get(record.drain) if record.drain else None
-    if drain is not None and not drain.ended:
+    if (drain := drain_of(view.state, record)) is not None:
         row = drain_row(view.state, record, run, drain.mode, drain.deadline_at)
         at = row.blocked if row.stops_at is None else f"stopped {day_clock(view.wall(row.stops_at), view.wall_ms)}"
         return Cell(clean(f"drain: {at}, then {row.then}"), "warn")

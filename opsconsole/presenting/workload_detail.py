@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.facts import Line, fact_lines
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import workload_label
@@ -125,8 +126,8 @@ def _drained(view: ClusterView, run: Run | None) -> str:
     found = []
     for name in run.members if run is not None and run.stop is None else ():
         record = view.state.hosts[name]
-        drain = view.state.drains.get(record.drain) if record.drain else None
-        if run is not None and drain is not None and not drain.ended:
+        drain = drain_of(view.state, record)
+        if run is not None and drain is not None:
             row = drain_row(view.state, record, run, drain.mode, drain.deadline_at)
             at = (
                 f"stops it at {day_clock(view.wall(row.stops_at), view.wall_ms)} ({row.then})"
