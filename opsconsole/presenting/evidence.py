@@ -10,7 +10,7 @@ from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import sentence, source_of, subject_of
 from opsconsole.presenting.text import clean, day_clock, span
 from opsconsole.presenting.view import ClusterView, HostFacts
-from opsconsole.presenting.xids import FATAL
+from opsconsole.presenting.xids import FATAL, ago_s
 from scheduler_core.ids import HostName
 from scheduler_core.observations import MemberExited, MemberReleased, MemberStarted
 
@@ -84,19 +84,17 @@ def _amount(found: Any) -> str:
 
 def _kernel(facts: HostFacts) -> Iterator[Row]:
     """Lines of the kernel's log since boot, each with what its code means and asks for."""
-    uptime = (facts.probe or {}).get("uptime_s")
     for n, line in enumerate(facts.kernel):
-        at = line.get("monotonic_s")
-        timed = isinstance(at, int | float) and isinstance(uptime, int | float)
-        ago_s = max(0.0, uptime - at + (facts.age_s or 0.0)) if timed else 0.0  # type: ignore[operator]
+        ago = ago_s(line, facts)
+        age_s = max(0.0, ago or 0.0)
         code = xid.get("code") if isinstance(xid := line.get("xid"), dict) else None
         meaning, todo = FATAL.get(code, ("", "")) if isinstance(code, int) else ("", "")
         rule = f" [XID {code}: {meaning}; {todo}]" if meaning else ""
         text = clean(str(line.get("text") or f"XID {code}"), 200) + rule
         yield _row(
-            f"kernel:{at}:{n}",
-            ago_s,
-            span(int(ago_s * 1000)) if timed else "?",
+            f"kernel:{line.get('monotonic_s')}:{n}",
+            age_s,
+            "?" if ago is None else span(int(age_s * 1000)),
             "kernel log",
             text,
             "bad" * bool(meaning),

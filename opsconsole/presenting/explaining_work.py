@@ -7,8 +7,8 @@ from typing import Any
 
 from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.explaining_budgets import standing_figures
-from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.runs import unverified
 from opsconsole.presenting.text import count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.contract import lost_gpu_ms
@@ -29,7 +29,7 @@ OPEN_ENDED = (HoldKind.BETTER_CLAIMS, HoldKind.HOST_HEALTH, HoldKind.OVER_MAX_GP
 def workload_lines(view: ClusterView, record: WorkloadRecord) -> list[str]:
     """Where it stands, why, and what became of its earlier runs."""
     lines = [f"{_who(view, record)}."]
-    if record.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD):
+    if _in_queue(record):
         lines += _waits(view, record)
     elif record.run is not None:
         lines += _live(view, view.state.runs[record.run])
@@ -111,7 +111,7 @@ def _live(view: ClusterView, run: Run) -> list[str]:
         f"{name} ({count(m.slots.bit_count(), 'GPU')}, {m.phase.value})" for name, m in run.members.items()
     )
     lines = [f"{run.id} holds {hosts}."]
-    if away := [name for name in run.members if state.hosts[name].reach in AWAY]:
+    if away := unverified(view, run):
         lines.append(f"Whether it still runs nobody knows: {', '.join(away)} cannot be asked. It is not started twice.")
     if run.stop is not None:
         lines += [f"It is being stopped: {run.stop.reason}.", *stop_lines(view, run.stop, _guarded_until(run))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opsconsole.presenting.drains import drain_of, draining_words
 from opsconsole.presenting.facts import Line, fact_lines
-from opsconsole.presenting.hosts import AWAY, failures, health, mark, warnings
+from opsconsole.presenting.hosts import AWAY, failures, health, mark, value, warnings
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
@@ -99,9 +99,9 @@ def _system(facts: HostFacts) -> str:
         return "no readings"
     said = facts.probe.get("host") or {}
     uptime = facts.probe.get("uptime_s")
-    load, cpus = (_value(said.get(key)) for key in ("load_1m", "cpus"))
-    driver, stuck = _value(facts.probe.get("driver")), _value(said.get("d_state_processes"))
-    free, boot = _value(said.get("state_disk_free_bytes")), facts.probe.get("boot_id")
+    load, cpus = (value(said.get(key)) for key in ("load_1m", "cpus"))
+    driver, stuck = value(facts.probe.get("driver")), value(said.get("d_state_processes"))
+    free, boot = value(said.get("state_disk_free_bytes")), facts.probe.get("boot_id")
     parts = (
         f"up {span(int(uptime * 1000))}" if isinstance(uptime, int | float) else "",
         f"boot {clean(str(boot)[:8])}" if boot else "",
@@ -112,10 +112,6 @@ def _system(facts: HostFacts) -> str:
         f"read by {clean(str(facts.probe['source']), 20)}" if facts.probe.get("source") else "",
     )
     return ", ".join(filter(None, parts)) or "it says nothing of itself"
-
-
-def _value(reading: object) -> object:
-    return reading.get("v") if isinstance(reading, dict) else None
 
 
 def host_runs_table(view: ClusterView, name: str) -> TableView:

@@ -41,9 +41,8 @@ def find_workload(state: ClusterState, word: str) -> WorkloadId:
 
 def find_leaf(state: ClusterState, path: str) -> BudgetId:
     """A budget that holds workloads, by its path. Raises ValueError "what is wrong; what to do"."""
-    leaves = [state.budgets.paths[leaf] for leaf in state.budgets.leaves]
     if not path:
-        raise ValueError(f"say to which budget: {few(sorted(leaves), 6)}")
+        raise ValueError(f"say to which budget: {few(sorted(leaf_paths(state)), 6)}")
     found = state.budgets.by_path.get(path)
     if found is None:
         raise ValueError(f"{clean(path, 60)}: {no_budget(state, path)}")
@@ -51,6 +50,11 @@ def find_leaf(state: ClusterState, path: str) -> BudgetId:
         below = [state.budgets.paths[leaf] for leaf in state.budgets.leaves_below[found]]
         raise ValueError(f"{path} has budgets below it, and only those hold workloads: {few(below, 6)}")
     return found
+
+
+def leaf_paths(state: ClusterState) -> list[str]:
+    """Of the budgets that hold workloads."""
+    return [state.budgets.paths[leaf] for leaf in state.budgets.leaves]
 
 
 def no_budget(state: ClusterState, path: str) -> str:

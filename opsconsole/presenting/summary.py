@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opsconsole.presenting.budgets import p90
 from opsconsole.presenting.hosts import AWAY, failures, freshness_counts, is_fresh, known, value
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, span
@@ -105,6 +106,5 @@ def queue_line(view: ClusterView) -> str:
     held = sum(1 for r in state.workloads.values() if r.phase is WorkloadPhase.HELD)
     if not waits:
         return f"nobody waits{f', {held} held' if held else ''}"
-    p90 = waits[(len(waits) * 9 - 1) // 10]
     more = f", {held} held" if held else ""
-    return f"{len(waits)} waiting{more}, oldest {span(waits[-1])}, p90 wait {span(p90)}"
+    return f"{len(waits)} waiting{more}, oldest {span(waits[-1])}, p90 wait {span(p90(waits))}"

@@ -15,6 +15,7 @@ from scheduler_core.explain import Explainer
 from scheduler_core.ids import RunId, WorkloadId
 from scheduler_core.queueing import queue_order
 from scheduler_core.state import Attempt, Run, WorkloadRecord
+from scheduler_core.units import GPU_HOUR
 from scheduler_core.workload import WorkloadPhase
 
 RUN_COLUMNS = (
@@ -211,7 +212,7 @@ def _row(
         "run": run,
         "started_ms": started,
         "ran_s": None if ran is None else ran / 1000,
-        "lost_gpu_h": None if lost is None else lost / 3_600_000_000,
+        "lost_gpu_h": None if lost is None else lost / GPU_HOUR,
         "how": word.text,
     }
     return Row(run, cells, data)

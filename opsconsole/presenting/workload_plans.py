@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from opsconsole.presenting.foresight import queue_lines, with_workloads
-from opsconsole.presenting.hosts import AWAY
 from opsconsole.presenting.naming import find_leaf
 from opsconsole.presenting.plans import (
     NOTHING,
@@ -23,6 +22,7 @@ from opsconsole.presenting.plans import (
 )
 from opsconsole.presenting.queue import workload_label
 from opsconsole.presenting.rows import Cell, Row, TableView
+from opsconsole.presenting.runs import unverified
 from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.contract import lost_gpu_ms
@@ -250,5 +250,5 @@ def _row(view: ClusterView, wid: WorkloadId, now: str, then: str) -> Row:
 
 def _once_asked(view: ClusterView, run: Run) -> str:
     """When a run stops on hosts that cannot be asked now; nothing where all can."""
-    away = [name for name in run.members if view.state.hosts[name].reach in AWAY]
+    away = unverified(view, run)
     return f"once {few(away)} can be asked (until then it counts as running)" if away else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from opsconsole.presenting.text import span
@@ -27,6 +28,14 @@ FATAL: dict[int, tuple[str, str]] = {
 }
 
 
+def ago_s(line: Mapping[str, Any], facts: HostFacts) -> float | None:
+    """How long ago a line of the kernel's log was written; None where it or the readings do not say."""
+    at, uptime_s = line.get("monotonic_s"), (facts.probe or {}).get("uptime_s")
+    if not isinstance(at, int | float) or not isinstance(uptime_s, int | float):
+        return None
+    return uptime_s - at + (facts.age_s or 0.0)
+
+
 def fatal_xids(record: HostRecord, facts: HostFacts, now: int) -> list[tuple[str, str]]:
     """What happened, and what to do about it; each code of each GPU once, the newest time. `now` in cluster ms.
 
@@ -34,16 +43,14 @@ def fatal_xids(record: HostRecord, facts: HostFacts, now: int) -> list[tuple[str
     """
     if not facts.kernel:
         return []
-    uptime_s, probe = (facts.probe or {}).get("uptime_s"), facts.probe or {}
-    slots = {gpu.get("pci"): gpu.get("slot") for gpu in probe.get("gpus", []) if gpu.get("pci")}
+    slots = {gpu.get("pci"): gpu.get("slot") for gpu in (facts.probe or {}).get("gpus", []) if gpu.get("pci")}
     found: dict[tuple[int, Any], tuple[str, str]] = {}
     for line in facts.kernel:
         xid = line.get("xid")
         if not isinstance(xid, dict) or xid.get("code") not in FATAL or xid.get("sxid"):
             continue
-        at, slot = line.get("monotonic_s"), slots.get(xid.get("pci"))
-        timed = isinstance(at, int | float) and isinstance(uptime_s, int | float)
-        ago_ms = int((uptime_s - at + (facts.age_s or 0)) * 1000) if timed else None  # type: ignore[operator]
+        slot, ago = slots.get(xid.get("pci")), ago_s(line, facts)
+        ago_ms = None if ago is None else int(ago * 1000)
         if record.by is not None and ago_ms is not None and now - ago_ms < record.since:
             continue
         meaning, todo = FATAL[xid["code"]]

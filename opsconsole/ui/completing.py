@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
+from opsconsole.presenting.naming import leaf_paths
 from opsconsole.presenting.view import ClusterView
 from opsconsole.ui.actions import BY_NAME, Action
 from opsconsole.ui.commands import ALIASES, command_words
@@ -38,7 +39,7 @@ def _options(action: Action, before: str, view: ClusterView | None) -> Sequence[
     if before == "--mode":
         return action.choices
     if before == "--to":
-        return [*_leaves(view)] if view is not None and action.name == "move" else ()
+        return leaf_paths(view.state) if view is not None and action.name == "move" else ()
     if before in ("--for", "--deadline"):
         return SPANS
     return () if before in action.options else [*action.options, *(["--now"] if "now" in action.choices else [])]
@@ -58,19 +59,19 @@ def _budgets(view: ClusterView) -> Iterable[str]:
     return view.state.budgets.paths.values()
 
 
-def _leaves(view: ClusterView) -> Iterable[str]:
-    return (view.state.budgets.paths[leaf] for leaf in view.state.budgets.leaves)
-
-
 def _runs(view: ClusterView) -> Iterable[str]:
     return view.state.runs
+
+
+def _things(view: ClusterView) -> Iterable[str]:
+    return [*_hosts(view), *_workloads(view), *_runs(view)]
 
 
 NAMES: dict[str, Words] = {
     "host": _hosts,
     "workload": _workloads,
     "budget": _budgets,
-    "explain": lambda view: [*_hosts(view), *_workloads(view), *_runs(view), *_budgets(view)],
-    "go": lambda view: [*_hosts(view), *_workloads(view), *_runs(view)],
-    "notify": lambda view: [*_hosts(view), *_workloads(view), *_runs(view)],
+    "explain": lambda view: [*_things(view), *_budgets(view)],
+    "go": _things,
+    "notify": _things,
 }

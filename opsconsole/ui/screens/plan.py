@@ -20,6 +20,7 @@ from textual.widgets import Button, Input
 from opsconsole.presenting.changes import changes
 from opsconsole.presenting.drain_plans import Mode
 from opsconsole.presenting.facts import folded
+from opsconsole.presenting.naming import leaf_paths
 from opsconsole.presenting.plans import Plan, first_lines, snug
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.rows import Cell
@@ -150,7 +151,7 @@ class PlanScreen(LiveScreen[None]):
         view = self.console.picture
         if self.action.name != "move" or view is None:
             return ()
-        return [view.state.budgets.paths[leaf] for leaf in view.state.budgets.leaves]
+        return leaf_paths(view.state)
 
     # -- live ------------------------------------------------------------------------------------------------------
 
