@@ -59,10 +59,15 @@ async def fill_plan(app: OpsConsoleApp, pilot: Pilot[int], reason: str = "becaus
     return screen
 
 
-async def open_plan(app: OpsConsoleApp, pilot: Pilot[int], page: str, row: str, key: str) -> None:
-    """To a page, onto a row, and the key of an action."""
+async def select(app: OpsConsoleApp, pilot: Pilot[int], page: str, row: str) -> None:
+    """To a page, onto a row."""
     await pilot.press(page)
     assert app.table is not None and app.table.move_to_key(row), f"{row} is not on page {page}"
+
+
+async def open_plan(app: OpsConsoleApp, pilot: Pilot[int], page: str, row: str, key: str) -> None:
+    """To a page, onto a row, and the key of an action."""
+    await select(app, pilot, page, row)
     await pilot.press(key)
 
 
@@ -84,6 +89,13 @@ async def command(pilot: Pilot[int], line: str) -> None:
     await pilot.press(*("space" if c == " " else "minus" if c == "-" else "tilde" if c == "~" else c for c in line))
     await pilot.press("enter")
     await pilot.pause()
+
+
+async def carry_out(app: OpsConsoleApp, pilot: Pilot[int], line: str, reason: str = "because") -> None:
+    """A command with a plan, from the first key to the last."""
+    await command(pilot, line)
+    await fill_plan(app, pilot, reason)
+    await commit(pilot)
 
 
 async def settled(app: OpsConsoleApp, pilot: Pilot[int]) -> str:

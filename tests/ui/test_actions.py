@@ -20,9 +20,8 @@ from scheduler_core.observations import (
 )
 from scheduler_core.units import HOUR
 from tests.ui.driving import command, commit, console, fill_plan, filled_plan, open_plan, plan_notes, seen, status
-from tests.ui.worlds import FakeSource, busy_world
+from tests.ui.worlds import OTHER, FakeSource, busy_world
 
-OTHER = By("lee", "was faster")
 pytestmark = pytest.mark.usefixtures("fast")
 
 

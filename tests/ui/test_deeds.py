@@ -32,10 +32,21 @@ from scheduler_core.observations import (
     WorkloadMoved,
 )
 from scheduler_core.units import HOUR, MINUTE, WEIGHT
-from tests.ui.driving import check_snapshot, command, commit, console, fill_plan, open_plan, plan_notes, seen, status
-from tests.ui.worlds import FakeSource, busy_world
+from tests.ui.driving import (
+    carry_out,
+    check_snapshot,
+    command,
+    commit,
+    console,
+    fill_plan,
+    open_plan,
+    plan_notes,
+    seen,
+    select,
+    status,
+)
+from tests.ui.worlds import OTHER, FakeSource, busy_world
 
-OTHER = By("lee", "was faster")
 pytestmark = pytest.mark.usefixtures("fast")
 
 
@@ -90,11 +101,6 @@ def open_dialog(app: OpsConsoleApp) -> PlanScreen:
     return app.screen
 
 
-async def select(app: OpsConsoleApp, pilot: object, deed: Deed) -> None:
-    await pilot.press(deed.page)  # type: ignore[attr-defined]
-    assert app.table is not None and app.table.move_to_key(deed.row)
-
-
 def test_every_action_with_a_plan_is_tried_here() -> None:
     """Going by a changed file and the breaker have tests of their own."""
     tried = {deed.name for deed in DEEDS} | {"reload", "breaker"}
@@ -105,7 +111,7 @@ def test_every_action_with_a_plan_is_tried_here() -> None:
 async def test_rows_that_move_do_not_change_what_is_acted_on(deed: Deed) -> None:
     source = world()
     async with console(source) as (app, pilot):
-        await select(app, pilot, deed)
+        await select(app, pilot, deed.page, deed.row)
         await command(pilot, deed.line)
         named = open_dialog(app).plan.targets
         assert app.table is not None
@@ -123,7 +129,7 @@ async def test_rows_that_move_do_not_change_what_is_acted_on(deed: Deed) -> None
 async def test_somebody_else_was_faster(deed: Deed) -> None:
     source = world()
     async with console(source) as (app, pilot):
-        await select(app, pilot, deed)
+        await select(app, pilot, deed.page, deed.row)
         await command(pilot, deed.line)
         await fill_plan(app, pilot)
         source.happen(deed.rival())
@@ -163,9 +169,7 @@ async def test_the_leader_may_still_refuse_and_that_is_kept() -> None:
     source = world()
     source.refuse = "refused: w7: it is running, not waiting"
     async with console(source) as (app, pilot):
-        await command(pilot, "hold w7")
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await carry_out(app, pilot, "hold w7")
         app.redraw()
         assert "✖ hold w7: refused: w7: it is running, not waiting" in status(app)
         await pilot.press("j")
@@ -182,9 +186,7 @@ async def test_the_leader_may_still_refuse_and_that_is_kept() -> None:
 async def test_a_ticket_is_kept_where_one_is_given() -> None:
     source = world()
     async with console(source, (180, 40)) as (app, pilot):
-        await command(pilot, "cordon gpu003 --ticket OPS-118")
-        await fill_plan(app, pilot, "fan")
-        await commit(pilot)
+        await carry_out(app, pilot, "cordon gpu003 --ticket OPS-118", "fan")
         assert source.asked == [CordonRequested(H3, By("kim", "fan", "OPS-118"))]
         await pilot.press("2")
         app.redraw()
@@ -227,11 +229,8 @@ async def test_a_hold_for_a_while_says_when_it_ends() -> None:
 async def test_what_is_missing_is_asked_for_in_the_dialog() -> None:
     source = world()
     async with console(source) as (app, pilot):
-        await pilot.press("3")
-        assert app.table is not None and app.table.move_to_key("w7")
-        await command(pilot, "move")
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await select(app, pilot, "3", "w7")
+        await carry_out(app, pilot, "move")
         assert source.asked == [] and "say to which budget: nlp, olmo/eval" in plan_notes(app)
         app.screen.query_one("#to", Input).value = "olmo/eval"
         await pilot.pause()
@@ -310,9 +309,7 @@ def test_what_can_stand_behind_an_action_is_offered(typed: str, offered: list[st
 async def test_undo_opens_the_plan_that_takes_it_back(line: str, undo: str, kind: type) -> None:
     source = world()
     async with console(source, (160, 40)) as (app, pilot):
-        await command(pilot, line)
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await carry_out(app, pilot, line)
         app.redraw()
         assert f":undo is {undo}" in status(app)
         await command(pilot, "undo")
@@ -328,9 +325,7 @@ async def test_what_nothing_takes_back_offers_no_undo(line: str) -> None:
     """A drain of what was cordoned: undrained it would serve."""
     source = world()
     async with console(source) as (app, pilot):
-        await command(pilot, line)
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await carry_out(app, pilot, line)
         app.redraw()
         assert len(source.asked) == 1 and "undo" not in status(app)
         await command(pilot, "undo")
@@ -341,9 +336,7 @@ async def test_what_was_taken_back_is_not_taken_back_again() -> None:
     source = world()
     async with console(source) as (app, pilot):
         for line in ("cordon gpu003", "undo"):
-            await command(pilot, line)
-            await fill_plan(app, pilot)
-            await commit(pilot)
+            await carry_out(app, pilot, line)
         await command(pilot, "undo")
         assert "nothing that was done from here can be taken back" in status(app)
 
@@ -351,9 +344,7 @@ async def test_what_was_taken_back_is_not_taken_back_again() -> None:
 async def test_an_end_that_will_not_come_any_more_is_said() -> None:
     source = world()
     async with console(source) as (app, pilot):
-        await command(pilot, "drain gpu003")
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await carry_out(app, pilot, "drain gpu003")
         source.happen(UndrainRequested(H3, OTHER))
         app.redraw()
         assert "✖ drain gpu003: overtaken: serving by lee: was faster" in status(app)
@@ -362,9 +353,7 @@ async def test_an_end_that_will_not_come_any_more_is_said() -> None:
 async def test_a_requeue_is_done_when_the_workload_waits_again() -> None:
     source = world()
     async with console(source) as (app, pilot):
-        await command(pilot, "requeue w5")
-        await fill_plan(app, pilot)
-        await commit(pilot)
+        await carry_out(app, pilot, "requeue w5")
         app.redraw()
         assert "0 of 1 done" in status(app)
         source.cluster.finish("w5", 143, signalled=True)
@@ -376,9 +365,7 @@ async def test_several_results_are_told_with_how_many_there_are() -> None:
     source = world()
     async with console(source, (160, 40)) as (app, pilot):
         for line in ("cordon gpu003", "hold w7"):
-            await command(pilot, line)
-            await fill_plan(app, pilot)
-            await commit(pilot)
+            await carry_out(app, pilot, line)
         app.redraw()
         assert "✓ hold w7: held" in status(app) and "and 1 more: :results" in status(app)
 

@@ -7,7 +7,7 @@ from scheduler_core.decisions import StopDecided
 from scheduler_core.observations import By, CancelRequested
 from scheduler_core.units import HOUR, MINUTE
 from tests.core.clusters import Remembered
-from tests.ui.driving import console, seen, status
+from tests.ui.driving import console, seen, select, status
 from tests.ui.worlds import FakeSource, happenings
 
 
@@ -26,8 +26,7 @@ def preempted() -> FakeSource:
 async def explain_the_stop(source: FakeSource) -> str:
     stop = next(h for h in source.happenings if isinstance(h.event, StopDecided))
     async with console(source) as (app, pilot):
-        await pilot.press("7")
-        assert app.table is not None and app.table.move_to_key(str(stop.seq))
+        await select(app, pilot, "7", str(stop.seq))
         await pilot.press("x")
         await pilot.pause()
         assert isinstance(app.screen, TextScreen), status(app)

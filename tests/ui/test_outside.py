@@ -13,7 +13,7 @@ from opsconsole.ui.screens.watches import WatchesScreen
 from opsconsole.ui.terminal import desktop_notice
 from scheduler_core.ids import HostName
 from scheduler_core.observations import By, HostUnreachable, UndrainRequested
-from tests.ui.driving import command, console, seen, status
+from tests.ui.driving import command, console, seen, select, status
 from tests.ui.worlds import FakeSource, busy_world
 
 OTHER = By("lee", "is done")
@@ -55,8 +55,7 @@ async def test_a_copy_that_cannot_be_written_says_so() -> None:
 )
 async def test_one_key_watches_and_drops(page: str, row: str, what: str) -> None:
     async with console(busy_world(), (160, 40)) as (app, pilot):
-        await pilot.press(page)
-        assert app.table is not None and app.table.move_to_key(row)
+        await select(app, pilot, page, row)
         await pilot.press("n")
         assert [*app.watches] == [what] and f"you will be told of {what}" in status(app)
         await pilot.press("n")

@@ -17,6 +17,7 @@ from scheduler_core.units import HOUR, MINUTE
 from tests.core.clusters import Cluster
 
 WALL_MS = 1_764_513_127_000  # a Sunday, 14:32:07 in UTC
+OTHER = By("lee", "was faster")  # whoever acts beside the console
 HOSTILE = "[red]x[/][@click=app.quit]q[/] [b +"
 
 
