@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import opsconsole.leader as live
 from opsconsole.cli.wiring import view_of
+from opsconsole.runtime import Runtime
 from scheduler_core.ids import HostName
 from tests.runtime.rig import Rig, job, record, started, until
+
+
+@contextmanager
+def beside(rig: Rig) -> Iterator[Runtime]:
+    """Somebody who does not lead, and has followed once."""
+    follower = rig.runtime()
+    try:
+        follower.follow()
+        yield follower
+    finally:
+        follower.store.close()
 
 
 async def test_ages_go_on_though_nothing_is_journalled(tmp_path: Path) -> None:
@@ -18,29 +32,25 @@ async def test_ages_go_on_though_nothing_is_journalled(tmp_path: Path) -> None:
     async with rig.leading() as leader:
         await leader.ask(job("w", 60, min_s=60))
         await until(lambda: started(leader, "w"), "the run")
-        follower = rig.runtime()
-        follower.follow()
-        run = record(follower, "w").run
-        assert run is not None
-        begun = follower.state.runs[run].started_at
-        first, journalled = view_of(follower), follower.state.now
-        await asyncio.sleep(0.3)
-        second = view_of(follower)
-        assert second.state.now - first.state.now >= 300 and follower.state.now == journalled
-        assert second.wall(begun or 0) - first.wall(begun or 0) in range(-50, 51), "an instant stays where it was"
-        follower.store.close()
+        with beside(rig) as follower:
+            run = record(follower, "w").run
+            assert run is not None
+            begun = follower.state.runs[run].started_at
+            first, journalled = view_of(follower), follower.state.now
+            await asyncio.sleep(0.3)
+            second = view_of(follower)
+            assert second.state.now - first.state.now >= 300 and follower.state.now == journalled
+            assert second.wall(begun or 0) - first.wall(begun or 0) in range(-50, 51), "an instant stays where it was"
 
 
 async def test_the_lag_counts_from_the_leaders_last_sign_of_life(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     async with rig.leading():
-        follower = rig.runtime()
-        follower.follow()
-        said_ms = follower.lease.age_ms
-        assert said_ms is not None
-        await asyncio.sleep(0.2)
-        assert view_of(follower).lag_s >= 0.2 + said_ms / 1000
-        follower.store.close()
+        with beside(rig) as follower:
+            said_ms = follower.lease.age_ms
+            assert said_ms is not None
+            await asyncio.sleep(0.2)
+            assert view_of(follower).lag_s >= 0.2 + said_ms / 1000
 
 
 async def test_a_follower_knows_what_was_told_before_it_came(tmp_path: Path) -> None:
@@ -70,16 +80,14 @@ async def test_what_a_kernel_told_reaches_followers_and_the_next_leader(
     async with rig.leading() as leader:
         assert leader.leader is not None
         leader.leader.links.sensing.line("h1", {"event": "kernel", "lines": [XID]})
-        follower = rig.runtime()
-        follower.follow()
+        with beside(rig) as follower:
 
-        def heard() -> bool:
-            follower.read_readings()
-            return bool(view_of(follower).facts("h1").kernel)
+            def heard() -> bool:
+                follower.read_readings()
+                return bool(view_of(follower).facts("h1").kernel)
 
-        await until(heard, "the follower to hear of it")
-        assert list(view_of(follower).facts("h1").kernel) == [XID] and not view_of(follower).facts("h2").kernel
-        follower.store.close()
+            await until(heard, "the follower to hear of it")
+            assert list(view_of(follower).facts("h1").kernel) == [XID] and not view_of(follower).facts("h2").kernel
     async with rig.leading() as leader:
         assert list(leader.readings["h1"].kernel) == [XID]
         rig.hosts["h1"].reboot()

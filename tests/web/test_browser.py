@@ -8,17 +8,12 @@ import pytest
 
 from tests.browser import CHROMIUM, browser
 from tests.cli.told import Told
-from tests.web.served import served, small_cluster
+from tests.web.served import served
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt install chromium"),
 ]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Told:
-    return small_cluster(tmp_path)
 
 
 async def test_the_console_draws_and_takes_keys(cluster: Told, tmp_path: Path) -> None:

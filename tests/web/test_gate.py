@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -13,21 +12,10 @@ import pytest
 
 from opsconsole.cli.webserve import MOST_SESSIONS, size
 from tests.cli.told import Told
-from tests.web.served import PATIENCE_S, served, small_cluster, words_of
+from tests.waiting import until
+from tests.web.served import PATIENCE_S, Served, served, words_of
 
 DRAWN = b"Availability"
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Told:
-    return small_cluster(tmp_path)
-
-
-async def until(true: Callable[[], object], what: str) -> None:
-    end = asyncio.get_running_loop().time() + PATIENCE_S
-    while not true():
-        assert asyncio.get_running_loop().time() < end, f"waited for {what}"
-        await asyncio.sleep(0.05)
 
 
 async def drawn(socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -37,6 +25,13 @@ async def drawn(socket: aiohttp.ClientWebSocketResponse) -> None:
         message = await socket.receive(PATIENCE_S)
         assert message.type is aiohttp.WSMsgType.BINARY, message
         heard += message.data
+
+
+async def page(http: aiohttp.ClientSession, web: Served) -> aiohttp.ClientWebSocketResponse:
+    """The socket of a page of its own, with its console drawn."""
+    socket = await http.ws_connect(f"ws://{web.address}/ws", origin=f"http://{web.address}")
+    await drawn(socket)
+    return socket
 
 
 async def status(http: aiohttp.ClientSession, url: str, **headers: str) -> int:
@@ -177,8 +172,7 @@ async def test_there_are_not_more_consoles_than_the_machine_bears(
 async def test_a_console_ends_with_its_socket(cluster: Told) -> None:
     with served(cluster) as web:
         async with aiohttp.ClientSession() as http:
-            socket = await http.ws_connect(f"ws://{web.address}/ws", origin=f"http://{web.address}")
-            await drawn(socket)
+            socket = await page(http, web)
             assert len(web.consoles()) == 1
             await socket.close()
             await until(lambda: not web.consoles(), "the console to end")
@@ -187,8 +181,7 @@ async def test_a_console_ends_with_its_socket(cluster: Told) -> None:
 async def test_consoles_end_with_the_server_even_where_that_is_killed(cluster: Told) -> None:
     with served(cluster) as web:
         async with aiohttp.ClientSession() as http:
-            socket = await http.ws_connect(f"ws://{web.address}/ws", origin=f"http://{web.address}")
-            await drawn(socket)
+            socket = await page(http, web)
             pids = web.pids()
             web.process.kill()
             await until(lambda: not any(words_of(pid) for pid in pids), "the console to notice")
@@ -198,8 +191,7 @@ async def test_consoles_end_with_the_server_even_where_that_is_killed(cluster: T
 async def test_a_signal_ends_all(cluster: Told) -> None:
     with served(cluster) as web:
         async with aiohttp.ClientSession() as http:
-            socket = await http.ws_connect(f"ws://{web.address}/ws", origin=f"http://{web.address}")
-            await drawn(socket)
+            socket = await page(http, web)
             pids = web.pids()
             assert await asyncio.to_thread(web.end) == 0
             assert not any(words_of(pid) for pid in pids)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import socket
 import sys
-from pathlib import Path
 
 import pytest
 
 from opsconsole.cli import main
 from tests.cli.told import Told
-from tests.web.served import small_cluster
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Told:
-    return small_cluster(tmp_path)
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.7", "gpu01.example.org", "1270.0.1"])
