@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from opsconsole.cli.wall import ScreenClock
+from tests.ui.conftest import utc  # noqa: F401 - a fixture for every test
 
 NOON = 1_764_504_000_000  # 12:00:00 in UTC
 
@@ -23,11 +24,7 @@ class Clocks:
 
 
 @pytest.fixture
-def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
-    import time
-
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
+def clocks() -> Clocks:
     return Clocks()
 
 
