@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,13 +40,26 @@ def open_database(path: Path, read_only: bool = False) -> sqlite3.Connection:
     with speaking(path):
         db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
+            _use_wal(db)
             db.execute("PRAGMA synchronous = FULL")
             _migrate(db, path)
         except BaseException:
             db.close()
             raise
     return db
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Waits by itself: SQLite gives up at once where another process is opening a new file, or closing it as the last."""
+    end = time.monotonic() + BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 def _require_own_file(path: Path) -> None:

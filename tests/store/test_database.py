@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +27,16 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         ids = list(pool.map(lambda _: Store(tmp_path / "s" / "a.db").id, range(8)))
     assert len(set(ids)) == 1
+
+
+def test_who_opens_a_store_while_another_makes_it_waits(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    maker = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    maker.execute("BEGIN IMMEDIATE")  # before it is WAL: here SQLite itself would not wait
+    done = threading.Timer(0.3, maker.execute, ["COMMIT"])
+    done.start()
+    assert Store(path).acquire("serve") == 1
+    done.join()
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
