@@ -50,7 +50,7 @@ def open_database(path: Path, read_only: bool = False) -> sqlite3.Connection:
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
-    """Waits by itself: SQLite gives up at once where another process is opening a new file, or closing it as the last."""
+    """Waits by itself: SQLite gives up at once where another process opens a new file, or closes it as the last one."""
     end = time.monotonic() + BUSY_S
     while True:
         try:
