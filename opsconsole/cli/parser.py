@@ -113,7 +113,7 @@ def _leading(commands: Any) -> None:
     serve.add_argument("--dry-run", action="store_true", help="reconcile, show what would happen, change nothing")
     reload = _command(commands, "reload", "reloading:run", "show what a changed inventory changes, and apply it")
     _action(reload, wait=False)
-    breaker = _command(commands, "breaker", "cluster:breaker", "what the breaker holds back; reset lets it go on")
+    breaker = _command(commands, "breaker", "cluster:breaker", "what the breaker stopped; reset lets it go on")
     breaker.add_argument("what", nargs="?", choices=("reset",), help="default: show it")
     _action(breaker, wait=False)
     adopt = _command(commands, "adopt", "adopting:run", "take hosts over from another store, listing their live runs")
@@ -275,6 +275,16 @@ def _offline(commands: Any) -> None:
     check.add_argument("file", nargs="?", metavar="FILE")
     check.add_argument("--connect", action="store_true", help="try each host at once")
     _json(check)
+    health = _command(commands, "health", "health:run", "how hosts are, by which rule and evidence: docs/health.md")
+    health.add_argument(
+        "what",
+        nargs="?",
+        metavar="HOST",
+        help="default: every host; or `parse-smi FILE`: any output of nvidia-smi as readings in JSON",
+    )
+    health.add_argument("file", nargs="?", metavar="FILE", help="- reads standard input")
+    health.add_argument("--fields", metavar="NAMES", help="with parse-smi: those that were asked for, by commas")
+    _json(health)
     plan = commands.add_parser("plan", help="one pass on a snapshot: what would happen and why")
     plan.add_argument("file", metavar="FILE", help="from `opsconsole snapshot` or by hand; - reads standard input")
     plan.set_defaults(run="offline:plan")

@@ -52,21 +52,12 @@ class Source:
     @classmethod
     def open(cls, path: str, most_bytes: int = MOST_BYTES) -> Source:
         """`-` is the standard input. Raises ConfigError where the file cannot be read as text."""
-        name = "<stdin>" if path == "-" else path
+        name, raw = read_named(path, most_bytes)
         try:
-            raw = sys.stdin.buffer.read(most_bytes + 1) if path == "-" else read_plain(Path(path), most_bytes)
-            if raw is None:
-                raise ValueError("is not a plain file; what another command writes is read from the standard input: -")
-            if len(raw) > most_bytes:
-                raise ValueError(f"is larger than {most_bytes >> 20} MiB; split it")
             return cls(name, raw.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             raise ConfigError([Problem(name, line, "", "is not UTF-8 text", "save it as UTF-8")]) from None
-        except (OSError, ValueError) as error:
-            what = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-            fix = "check the path and its permissions" if isinstance(error, OSError) else ""
-            raise ConfigError([Problem(name, 0, "", what, fix)]) from None
 
     def fail(self, node: Node | None, field: str, what: str, fix: str = "") -> None:
         if len(self.problems) < MOST_PROBLEMS:
@@ -202,6 +193,22 @@ def plain(node: Node) -> Any:
     if isinstance(node, SequenceNode):
         return [plain(child) for child in node.value]
     return str(node.value)
+
+
+def read_named(path: str, most_bytes: int) -> tuple[str, bytes]:
+    """(name for messages, content); `-` is the standard input. Raises ConfigError where it cannot be read."""
+    name = "<stdin>" if path == "-" else path
+    try:
+        raw = sys.stdin.buffer.read(most_bytes + 1) if path == "-" else read_plain(Path(path), most_bytes)
+        if raw is None:
+            raise ValueError("is not a plain file; what another command writes is read from the standard input: -")
+        if len(raw) > most_bytes:
+            raise ValueError(f"is larger than {most_bytes >> 20} MiB; split it")
+    except (OSError, ValueError) as error:
+        what = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        fix = "check the path and its permissions" if isinstance(error, OSError) else ""
+        raise ConfigError([Problem(name, 0, "", what, fix)]) from None
+    return name, raw
 
 
 def read_plain(path: Path, most_bytes: int) -> bytes | None:

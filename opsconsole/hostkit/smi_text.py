@@ -1,4 +1,4 @@
-"""What nvidia-smi prints, read with suspicion. Pure text in, readings out; the human table is never scraped.
+"""What nvidia-smi prints, read with suspicion: one field, one line that is a message, one answer to a query.
 
 Columns are those that were asked for, by position: drivers rename headers. Any field may be a sentinel, any line a
 warning or an error (they come on stdout), and no message is ever taken for a row.
@@ -7,44 +7,43 @@ warning or an error (they come on stdout), and no message is ever taken for a ro
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Dict, NamedTuple, Sequence
 
 from .pci import normal_address
 from .readings import Reading, absent, denied, failed, plain, value
 
 Row = Dict[str, Reading]
 
-ABSENT_WORDS = ("n/a", "not supported", "not available", "none", "-", "not applicable")
-DENIED_WORDS = ("insufficient permissions", "no permission", "permission denied")
-NUMBER = re.compile(r"^(-?\d+(?:\.\d+)?)(?:\s*(%|[A-Za-z/]+))?$")
-UNITS = frozenset(["%", "W", "MHz", "MiB", "KiB", "GiB", "C", "MB/s", "KB/s", "us", "ms", "RPM", "mW"])
-# Text also where it looks like a number: a serial loses its zeros, a pid column its dashes.
-TEXT_FIELDS = frozenset(
-    [
-        "name",
-        "gpu_name",
-        "uuid",
-        "gpu_uuid",
-        "serial",
-        "gpu_serial",
-        "pci.bus_id",
-        "gpu_bus_id",
-        "pstate",
-        "driver_version",
-        "vbios_version",
-        "process_name",
-        "compute_cap",
-        "command",
-        "type",
-    ]
+ABSENT = re.compile(
+    r"-|n/?a|not (supported|available|applicable)|unsupported|requested functionality has been deprecated", re.I
 )
+DENIED = re.compile(r"(insufficient|no|missing) permissions?|(permission|access) denied|not permitted", re.I)
+FAILED = re.compile(
+    r"err!?|error|(unknown|internal) error|unknown|uninitiali[sz]ed|(function )?not found|nan|-?inf|time[d]?[ -]?out|"
+    r"(the )?(gpu|device) (is |was )?lost|lost|(gpu |device )?(requires?|needs?) (a )?reset|(gpu )?reset required|"
+    r"fallen off the bus|corrupted infoROM|in use by another client|driver not loaded",
+    re.I,
+)
+# NVML's "no value" in the widths in which programs print it, the last two as MiB of 64 bits.
+NO_NUMBER = frozenset([2**64 - 1, 2**63 - 1, 2**32 - 1, 2**44 - 1, 2**44])
+NUMBER = re.compile(r"^([+-]?(?:0|[1-9]\d*)(?:[.,]\d+)?)(?:\s*(%|°?[A-Za-z]+(?:/s)?))?$")
+_UNITS = """
+% W mW kW MHz GHz KiB MiB GiB MB GB B C °C KB/s MB/s GB/s GT/s us ms s RPM x mJ J V mV
+"""
+UNITS = frozenset(_UNITS.split())
+# Text also where it looks like a number: a serial loses its zeros, a pid column its dashes.
+_TEXT_FIELDS = """
+name gpu_name product_name uuid gpu_uuid serial gpu_serial pci.bus_id gpu_bus_id gpu_bdf pci.device_id
+pci.sub_device_id pstate driver_version cuda_version vbios_version inforom.img inforom.oem inforom.ecc inforom.pwr
+ecc_object oem_object pwr_object process_name compute_cap command type timestamp
+"""
+TEXT_FIELDS = frozenset(_TEXT_FIELDS.split())
+# The only ones that may hold commas; our own queries ask for one of them, last.
+FREE_TEXT = ("process_name", "name", "gpu_name")
 BAD_FIELD = re.compile(r'Field "([^"]+)" is not a valid field to query')
 BUS = r"((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 HANDLE = re.compile(r"Unable to determine the device handle for (?:GPU|gpu)\s?\d*?\s?:?\s*" + BUS + r"\s*:\s*(.*)")
 WARNING = re.compile(r"^\s*WARNING:\s*(.*)", re.IGNORECASE)
-GPU_LINE = re.compile(r"^GPU\s+(\d+):\s+(.*?)\s+\(UUID:\s*([^)\s]+)\)")
-MIG_LINE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*([^)\s]+)\)")
-LINK_LINE = re.compile(r"^\s*Link\s+(\d+):\s*(.*?)\s*$")
 
 # Exit codes are NVML's numbers. (kind, what it means, what to do)
 BY_CODE = {
@@ -61,8 +60,11 @@ BY_TEXT = (
     ("driver/library version mismatch", 18),
     ("mismatch in versions between nvidia-smi and nvml", 255),
     ("couldn't communicate with the nvidia driver", 9),
+    ("driver not loaded", 9),
     ("couldn't find libnvidia-ml", 12),
+    ("nvml shared library not found", 12),
     ("no devices were found", 6),
+    ("no devices found", 6),
     ("is not a valid field to query", 2),
 )
 
@@ -84,22 +86,38 @@ class Table(NamedTuple):
     rejected_field: str | None
 
 
-def parse_value(text: str, is_text: bool = False) -> Reading:
-    """One field: a number without its unit, a word, or which of the gaps it is."""
+def sentinel(text: str) -> Reading | None:
+    """Which gap a field is, or None where it holds something. What stands in brackets is never a value."""
     word = text.strip()
     inner = word[1:-1].strip() if word.startswith("[") and word.endswith("]") else word
-    low = inner.lower()
-    if low in ABSENT_WORDS:
+    inner = inner.rstrip(".")
+    if ABSENT.fullmatch(inner) or (inner != word and inner.lower() == "none"):
         return absent()
-    if low in DENIED_WORDS:
+    if DENIED.fullmatch(inner) or (word.startswith("[") and "permission" in inner.lower()):
         return denied(inner)
-    if inner is not word or low in ("err!", "unknown error", "error") or not word:
+    if not inner or word.startswith("[") or FAILED.fullmatch(inner):
         return failed(inner or "empty")
-    found = None if is_text else NUMBER.match(word)
-    if found and (found.group(2) is None or found.group(2) in UNITS):
-        number = found.group(1)
-        return value(float(number) if "." in number else int(number))
-    return value(plain(word))
+    return None
+
+
+def parse_value(text: str, is_text: bool = False) -> Reading:
+    """One field: a number without its unit, a word, or which of the gaps it is."""
+    gap = sentinel(text)
+    if gap is not None:
+        return gap
+    number = None if is_text else number_of(text)
+    if number is None:
+        return value(plain(text))
+    return failed(f"no number: {number[0]}") if number[0] in NO_NUMBER else value(number[0])
+
+
+def number_of(text: str) -> tuple[int | float, str] | None:
+    """(number, unit or ""), with a decimal comma too: a tool of a localised system may have written it."""
+    found = NUMBER.match(text.strip())
+    if not found or (found.group(2) or "%") not in UNITS:
+        return None
+    digits = found.group(1).replace(",", ".")
+    return float(digits) if "." in digits else int(digits), found.group(2) or ""
 
 
 def trouble_of(line: str) -> Trouble | None:
@@ -114,7 +132,7 @@ def trouble_of(line: str) -> Trouble | None:
     for words, code in BY_TEXT:
         if words in low:
             return Trouble(BY_CODE[code][0], plain(line), code)
-    if low.startswith("failed to initialize nvml"):
+    if low.lstrip().startswith("failed to initialize nvml"):
         # Often only this session (a container without its devices): the host's GPUs may be sound.
         return Trouble("nvml_unavailable", plain(line))
     return None
@@ -134,8 +152,8 @@ def exit_trouble(rc: int | None, text: str, known: Sequence[Trouble]) -> Trouble
     return Trouble(kind, f"{meaning}: {words}" if words and not known else meaning, rc)
 
 
-def parse_csv(fields: Sequence[str], text: str, rc: int | None = 0, header: bool = False) -> Table:
-    """An answer to --query-…=FIELDS --format=csv. The last field may hold commas (ask for names last)."""
+def parse_csv(fields: Sequence[str], text: str, rc: int | None = 0) -> Table:
+    """An answer to --query-…=FIELDS --format=csv,noheader."""
     rows: list[Row] = []
     troubles: list[Trouble] = []
     bad = BAD_FIELD.search(text)
@@ -145,8 +163,6 @@ def parse_csv(fields: Sequence[str], text: str, rc: int | None = 0, header: bool
         trouble = trouble_of(line)
         if trouble is not None:
             troubles.append(trouble)
-        elif header:
-            header = False
         elif rc in (0, None, 14, 15):  # after these the rows of the other GPUs are still there
             row = parse_row(fields, line)
             if row is None:
@@ -158,72 +174,26 @@ def parse_csv(fields: Sequence[str], text: str, rc: int | None = 0, header: bool
 
 
 def parse_row(fields: Sequence[str], line: str) -> Row | None:
-    """None for a line with fewer columns than were asked for."""
-    cells = line.split(",", len(fields) - 1)
-    if len(cells) < len(fields):
+    """None for a line with fewer or more columns than were asked for."""
+    cells = fitted(fields, cells_of(line))
+    if cells is None:
         return None
     return {field: parse_value(cell, field in TEXT_FIELDS) for field, cell in zip(fields, cells)}
 
 
-def parse_plain(text: str, rc: int | None = 0) -> list[Trouble]:
-    """Of the human output only its messages are read, never its table."""
-    found = [trouble for trouble in map(trouble_of, text.splitlines()) if trouble is not None]
-    whole = exit_trouble(rc, "", found)
-    return found + ([whole] if whole else [])
+def cells_of(line: str) -> list[str]:
+    """Between commas with a blank behind them, as nvidia-smi writes; where none has one, between any commas."""
+    blank = line.rstrip("\r\n") + " "
+    cells = re.split(r",\s", blank) if re.search(r",\s+\S|,\s$", blank) else blank.split(",")
+    return [cell.strip() for cell in cells]
 
 
-def parse_list(text: str) -> list[dict[str, Any]]:
-    """`nvidia-smi -L`: GPUs with their MIG instances; the parent of an instance is the GPU line above it."""
-    found: list[dict[str, Any]] = []
-    for line in text.splitlines():
-        gpu, instance = GPU_LINE.match(line), MIG_LINE.match(line)
-        if gpu:
-            found.append({"index": int(gpu.group(1)), "name": gpu.group(2), "uuid": gpu.group(3), "mig": []})
-        elif instance and found:
-            profile, device, uuid = instance.groups()
-            found[-1]["mig"].append({"profile": profile, "device": int(device), "uuid": uuid})
-    return found
-
-
-def parse_mig_instances(text: str, rc: int | None = 0) -> Reading:
-    """`nvidia-smi mig -lci`: a refusal is an unknown layout, never "no instances"."""
-    low = text.lower()
-    if "insufficient permissions" in low:
-        return denied(text.strip())
-    if "no mig-enabled devices" in low or "no compute instances" in low or "not found" in low:
-        return value(0)
-    if rc or "failed" in low:
-        return failed(text.strip())
-    return value(len(re.findall(r"^\|\s+\d+\s+\d+\s+", text, re.MULTILINE)))
-
-
-def parse_nvlink(text: str) -> dict[str, Reading]:
-    """`nvidia-smi nvlink -s`: UUID → {link: True up, False down}. Nothing printed: this model has no NVLink.
-
-    Links that are down by design (a card without a bridge) look like broken ones; only the inventory can tell.
-    """
-    found: dict[str, Reading] = {}
-    uuid = ""
-    for line in text.splitlines():
-        gpu, link = GPU_LINE.match(line), LINK_LINE.match(line)
-        if gpu:
-            uuid = gpu.group(3)
-            found[uuid] = value({})
-        elif link and uuid:
-            found[uuid]["v"][int(link.group(1))] = "inactive" not in link.group(2).lower()
-    return found
-
-
-def parse_pmon(text: str) -> list[Row]:
-    """`nvidia-smi pmon`: by the names in its header; a row of dashes is a GPU without processes."""
-    names: list[str] = []
-    rows: list[Row] = []
-    for line in text.splitlines():
-        words = line.lstrip("# ").split()
-        if line.startswith("#"):
-            names = names or words
-            continue
-        cells = line.split(None, len(names) - 1) if names else []
-        if len(cells) == len(names) > 1 and cells[1] != "-":
-            rows.append({n: parse_value(c, n in TEXT_FIELDS) for n, c in zip(names, cells)})
-    return rows
+def fitted(fields: Sequence[str], cells: list[str]) -> list[str] | None:
+    """As many cells as fields: commas in a name are put back. None where they do not fit."""
+    over = len(cells) - len(fields)
+    if over <= 0:
+        return cells if not over else None
+    at = next((fields.index(field) for field in FREE_TEXT if field in fields), None)
+    if at is None:
+        return None
+    return [*cells[:at], ", ".join(cells[at : at + over + 1]), *cells[at + over + 1 :]]
