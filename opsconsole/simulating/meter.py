@@ -1,0 +1,78 @@
+"""Integrals of what each budget asked for and held, hour by hour of a period. GPUs x ms, integers throughout."""
+
+from __future__ import annotations
+
+from scheduler_core.budget import BudgetTree
+from scheduler_core.ids import BudgetId
+from scheduler_core.units import HOUR
+
+
+class Account:
+    """Of one budget with all below it.
+
+    `demand`: GPUs of allocated runs and of startable allocated work that waits (rule 31); no more than `cap` can start.
+    """
+
+    __slots__ = ("allocated", "begin", "cap", "demand", "rates", "reached", "unallocated")
+
+    def __init__(self, begin: int, cap: int | None) -> None:
+        self.begin = self.reached = begin
+        self.cap = cap
+        self.rates = [0, 0, 0]  # wanted, held allocated, held unallocated: GPUs from `reached` on
+        self.demand: list[int] = []
+        self.allocated: list[int] = []
+        self.unallocated: list[int] = []
+
+    def settle(self, at: int) -> None:
+        """Integrates up to `at`, which is no earlier than before."""
+        reached = self.reached
+        if at <= reached:
+            return
+        wanted, allocated, unallocated = self.rates
+        demand = wanted if self.cap is None else min(wanted, self.cap)
+        hour = (reached - self.begin) // HOUR
+        while reached < at:
+            if hour == len(self.demand):
+                self.demand.append(0)
+                self.allocated.append(0)
+                self.unallocated.append(0)
+            end = min(at, self.begin + (hour + 1) * HOUR)
+            took = end - reached
+            self.demand[hour] += demand * took
+            self.allocated[hour] += allocated * took
+            self.unallocated[hour] += unallocated * took
+            reached, hour = end, hour + 1
+        self.reached = at
+
+
+class Meter:
+    """An account for each budget of the tree, from `begin` on."""
+
+    def __init__(self, tree: BudgetTree, begin: int) -> None:
+        self.tree, self.begin = tree, begin
+        self.accounts = {budget: Account(begin, _cap(tree, budget)) for budget in tree.by_id}
+        self.chains = {leaf: [self.accounts[budget] for budget in tree.chains[leaf]] for leaf in tree.leaves}
+
+    def wants(self, leaf: BudgetId, at: int, gpus: int) -> None:
+        """So many more GPUs are asked for by allocated work; fewer where it is negative."""
+        for account in self.chains[leaf]:
+            account.settle(at)
+            account.rates[0] += gpus
+
+    def holds(self, leaf: BudgetId, at: int, gpus: int, allocated: bool) -> None:
+        """So many more GPUs are held."""
+        which = 1 if allocated else 2
+        for account in self.chains[leaf]:
+            account.settle(at)
+            account.rates[which] += gpus
+
+    def close(self, end: int) -> None:
+        """All hours up to the end of the period."""
+        for account in self.accounts.values():
+            account.settle(end)
+
+
+def _cap(tree: BudgetTree, budget: BudgetId) -> int | None:
+    """The least `max_gpus` of the budget and those above it."""
+    caps = [cap for at in tree.chains[budget] if (cap := tree.by_id[at].max_gpus) is not None]
+    return min(caps, default=None)

@@ -1,0 +1,221 @@
+"""One replay: a stream of workloads through the engine that decides live, on a clock that jumps from event to event.
+
+The hosts of this world do what they are told after fixed delays; a workload ends when the work is done that its log
+says. What a preempted run had done since its last checkpoint is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from opsconsole.simulating.meter import Meter
+from opsconsole.simulating.rules import Rules
+from opsconsole.simulating.workloads import Stream
+from scheduler_core.commands import StartMember, StopMember
+from scheduler_core.decisions import Member, Placed, StopCause, StopDecided
+from scheduler_core.engine import Engine, Step
+from scheduler_core.fleet import Host
+from scheduler_core.ids import HostName, RunId
+from scheduler_core.observations import (
+    HostSeen,
+    InventoryLoaded,
+    MemberExited,
+    MemberNeverStarted,
+    MemberReleased,
+    MemberStarted,
+    Observation,
+    WorkloadSubmitted,
+)
+from scheduler_core.policy import Policy
+
+STARTS, ENDS, STOPS = range(3)
+SIGTERM_EXIT = 143
+STEPS_BETWEEN_WORDS = 500
+Progress = Callable[[float], bool]  # how much of it is done; False: nobody wants the rest
+
+
+class Cancelled(Exception):
+    """Nobody wants the rest of the replay."""
+
+
+class Event(NamedTuple):
+    """What happened, for notebooks: `kind` is submit, start, preempt, stop or end."""
+
+    at: int
+    kind: str
+    workload: str
+    run: str = ""
+    hosts: tuple[Member, ...] = ()
+    for_workload: str = ""
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A run in this world. `number` is the place of its workload in the stream."""
+
+    number: int
+    members: tuple[Member, ...]
+    placed_at: int
+    begun_at: int | None = None
+    stop_at: int | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a stream. By number of the workload: the first start (None: none), and when it ended."""
+
+    stream: Stream
+    meter: Meter
+    begin: int
+    end: int
+    started_at: list[int | None]
+    ended_at: list[int | None]
+    preempted: list[int]  # how often
+    lost_gpu_ms: list[int]  # held by runs that were stopped, and what they did there has to be done again
+    events: list[Event] = field(default_factory=list)
+    steps: int = 0
+
+
+class World:
+    def __init__(self, stream: Stream, hosts: Sequence[Host], policy: Policy, rules: Rules, begin: int) -> None:
+        self.stream, self.rules = stream, rules
+        self.engine = Engine()
+        self.heap: list[tuple[int, int, int, RunId]] = []
+        self.pushed = self.ended = 0
+        self.attempts: dict[RunId, Attempt] = {}
+        self.numbers = {w.id: number for number, w in enumerate(stream.workloads)}
+        self.left_ms = list(stream.run_ms)
+        count = len(stream.workloads)
+        meter = Meter(stream.tree, begin)
+        self.outcome = Outcome(stream, meter, begin, begin, [None] * count, [None] * count, [0] * count, [0] * count)
+        self.keeps_events = False
+        self.engine.step(begin, [InventoryLoaded(policy, stream.tree.budgets, tuple(hosts))])
+        self.engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
+
+    def run(self, until: int | None, progress: Progress) -> Outcome:
+        """To the end of the period, or until everything has ended. Raises Cancelled."""
+        workloads, engine, heap, outcome = self.stream.workloads, self.engine, self.heap, self.outcome
+        arrived, count, at = 0, len(workloads), outcome.begin
+        while True:
+            instants = [heap[0][0]] if heap else []
+            if arrived < count:
+                instants.append(workloads[arrived].submitted_at)
+            if not instants and self.ended == count:
+                break
+            if (wake := engine.next_wakeup()) is not None:
+                instants.append(wake)
+            if not instants:
+                break  # what waits now waits for ever
+            at = max(at, min(instants))
+            if until is not None and at >= until:
+                break
+            facts: list[Observation] = []
+            while heap and heap[0][0] <= at:
+                facts += self._happen(*heappop(heap))
+            while arrived < count and workloads[arrived].submitted_at <= at:
+                facts.append(self._arrive(arrived))
+                arrived += 1
+            self._follow(at, engine.step(at, facts))
+            outcome.steps += 1
+            if outcome.steps % STEPS_BETWEEN_WORDS == 0 and not progress(self.ended / count):
+                raise Cancelled
+        outcome.end = at if until is None else until
+        outcome.meter.close(outcome.end)
+        return outcome
+
+    def _tell(self, event: Event) -> None:
+        if self.keeps_events:
+            self.outcome.events.append(event)
+
+    # -- what the engine decided ----------------------------------------------------------------------------------
+
+    def _follow(self, at: int, step: Step) -> None:
+        for decision in step.decisions:
+            if isinstance(decision, Placed):
+                self._placed(at, decision)
+            elif isinstance(decision, StopDecided):
+                self._stop_decided(at, decision)
+        for command in step.commands:
+            if isinstance(command, StartMember) and command.rank == 0:
+                self._push(at + self.rules.start_delay_ms, STARTS, command.run)
+            elif isinstance(command, StopMember) and command.host == self.attempts[command.run].members[0].host:
+                self._push(at + self.rules.stop_delay_ms, STOPS, command.run)
+
+    def _push(self, at: int, kind: int, run: RunId) -> None:
+        self.pushed += 1
+        heappush(self.heap, (at, self.pushed, kind, run))
+
+    def _placed(self, at: int, decision: Placed) -> None:
+        number = self.numbers[decision.workload]
+        w = self.stream.workloads[number]
+        self.attempts[decision.run] = Attempt(number, decision.members, at)
+        self.outcome.meter.holds(w.budget, at, w.gpus, w.allocated)
+        self._tell(Event(at, "start", w.id, decision.run, decision.members))
+
+    def _stop_decided(self, at: int, decision: StopDecided) -> None:
+        attempt = self.attempts[decision.run]
+        attempt.stop_at = at
+        if decision.cause is StopCause.PREEMPT:
+            self.outcome.preempted[attempt.number] += 1
+        w = self.stream.workloads[attempt.number]
+        kind = "preempt" if decision.cause is StopCause.PREEMPT else "stop"
+        self._tell(Event(at, kind, w.id, decision.run, (), decision.for_workload or "", decision.reason))
+
+    # -- what happens to hosts and workloads ----------------------------------------------------------------------
+
+    def _arrive(self, number: int) -> Observation:
+        w = self.stream.workloads[number]
+        if w.allocated:
+            self.outcome.meter.wants(w.budget, w.submitted_at, w.gpus)
+        self._tell(Event(w.submitted_at, "submit", w.id))
+        return WorkloadSubmitted(w)
+
+    def _happen(self, at: int, _: int, kind: int, run: RunId) -> list[Observation]:
+        """A run that is gone already is not heard of again."""
+        attempt = self.attempts.get(run)
+        if attempt is None:
+            return []
+        hosts = [member.host for member in attempt.members]
+        if kind == STARTS:
+            return self._begin(at, run, attempt, hosts)
+        self._gone(at, run, attempt, done=kind == ENDS)
+        if attempt.begun_at is None:
+            return [MemberNeverStarted(run, host, "stopped before it started") for host in hosts]
+        code, signalled = (0, False) if kind == ENDS else (SIGTERM_EXIT, True)
+        exits: list[Observation] = [MemberExited(run, host, code, None, signalled) for host in hosts]
+        return [*exits, *(MemberReleased(run, host) for host in hosts)]
+
+    def _begin(self, at: int, run: RunId, attempt: Attempt, hosts: Sequence[HostName]) -> list[Observation]:
+        attempt.begun_at = at
+        if self.outcome.started_at[attempt.number] is None:
+            self.outcome.started_at[attempt.number] = at
+        self._push(at + self.left_ms[attempt.number], ENDS, run)
+        return [MemberStarted(run, host) for host in hosts]
+
+    def _gone(self, at: int, run: RunId, attempt: Attempt, done: bool) -> None:
+        number, outcome = attempt.number, self.outcome
+        w = self.stream.workloads[number]
+        del self.attempts[run]
+        outcome.meter.holds(w.budget, at, -w.gpus, w.allocated)
+        begun = attempt.begun_at is not None
+        if not done:
+            kept = self._kept_ms(attempt) if w.resumable else 0
+            self.left_ms[number] -= kept
+            outcome.lost_gpu_ms[number] += w.gpus * (at - attempt.placed_at - kept)
+        if done or (begun and not w.comes_back):
+            self.ended += 1
+            outcome.ended_at[number] = at
+            if w.allocated:
+                outcome.meter.wants(w.budget, at, -w.gpus)
+            self._tell(Event(at, "end", w.id, run))
+
+    def _kept_ms(self, attempt: Attempt) -> int:
+        """Work that need not be done again: up to the last checkpoint before the stop, or to the stop itself."""
+        if attempt.begun_at is None or attempt.stop_at is None:
+            return 0
+        worked, every = max(0, attempt.stop_at - attempt.begun_at), self.rules.checkpoint_every_ms
+        return worked - worked % every if every else worked
