@@ -63,7 +63,7 @@ tour: $(READY)
 
 .PHONY: looks
 looks: $(READY)
-	@OPSCONSOLE_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/ui/test_screens.py tests/ui/test_keys.py
+	@OPSCONSOLE_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/ui/test_looks.py tests/ui/test_keys.py
 
 screenshots: $(READY)
 	@$(BIN)/python -m tests.screenshots

@@ -48,8 +48,14 @@ def record_of(asked: Any, why: str) -> RequestRefused | None:
     kind = type(asked).__name__
     if isinstance(asked, WorkloadSubmitted):
         return RequestRefused(kind, asked.workload.id, why, By(asked.workload.owner or "nobody"))
-    about = next((str(at) for name in ("host", "workload", "budget") if (at := getattr(asked, name, None))), "")
-    return RequestRefused(kind, about, why, asked.by) if hasattr(asked, "by") else None
+    return RequestRefused(kind, subject_of(asked), why, asked.by) if hasattr(asked, "by") else None
+
+
+def subject_of(asked: Any) -> str:
+    """The host, workload or budget that it is about; empty where it is about none."""
+    if isinstance(asked, WorkloadSubmitted):
+        return asked.workload.id
+    return next((str(at) for name in ("host", "workload", "budget") if (at := getattr(asked, name, None))), "")
 
 
 def _taken(state: ClusterState, asked: Workload) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from opsconsole.admitting import record_of, refusal
+from opsconsole.admitting import record_of, refusal, subject_of
 from opsconsole.clock import BootClock, WallWatch, boot_now_ms, wall_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
 from opsconsole.following import Follower
@@ -170,10 +170,17 @@ class Leader:
             raise
 
     async def _requests(self) -> list[AskedFor]:
-        """Those that can be journalled; the others are answered at once. A store that cannot be read has none now."""
+        """Those that can be journalled; the others are answered at once. A store that cannot be read has none now.
+
+        Of what is asked about one thing the first alone: what comes of it decides about the second, in the next tick.
+        """
         taken: list[AskedFor] = []
+        about: set[str] = set()
         try:
             for request in self.picture.store.open_requests():
+                if (subject := subject_of(request.observation)) and subject in about:
+                    continue
+                about.add(subject)
                 if why := request.refused or await self._refusal(request.observation):
                     await self._refuse(request, why)
                     if (record := record_of(request.observation, why)) is not None:

@@ -95,7 +95,7 @@ def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
     set_member(state, run, decision.host, MemberPhase.LEAKED)
     record = state.hosts[decision.host]
     if (to := move(record.state, HostEvent.SUSPECT)) is not None:
-        by = By(MACHINE.actor, f"GPUs of {decision.run} are still held after SIGKILL")
+        by = By(MACHINE.actor, f"GPUs of {decision.run} are still in use after SIGKILL")
         touch_host(state, record, state=to, since=state.now, by=by)
     drop_broken_claims(state, record)
 

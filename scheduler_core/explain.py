@@ -127,7 +127,7 @@ class Explainer:
                 cap = self.state.budgets.by_id[budget].max_gpus or 0
                 left = max(0, cap - held - self.state.index.claimed[budget])
                 return Hold(
-                    HoldKind.OVER_MAX_GPUS, f"{path} holds {held} of max_gpus {cap}; {left} left, {w.gpus} needed"
+                    HoldKind.OVER_MAX_GPUS, f"{path} uses {held} of max_gpus {cap}; {left} left, {w.gpus} needed"
                 )
         return None
 
@@ -201,7 +201,7 @@ class Explainer:
 
     def _kept_room(self, w: Workload) -> Hold | None:
         if self._fits_with(w, lambda r: r.free | (r.usable & r.claimed & ~r.held)):
-            return Hold(HoldKind.RESERVED, "free GPUs are held for workloads that wait for their victims")
+            return Hold(HoldKind.RESERVED, "free GPUs are kept for workloads that wait for their victims")
         if self._fits_with(w, lambda r: r.free | (r.foreign & ~r.held if r.places else 0)):
             return Hold(HoldKind.FOREIGN_PROCESS, f"a foreign process is on GPUs of {self._names(lambda r: r.foreign)}")
         unknown = self._names(lambda r: r.reach is not Reach.FRESH)
@@ -227,7 +227,7 @@ class Explainer:
 
     def _no_claim(self, w: Workload) -> Hold:
         """Nothing lets it take what others hold: who they are, how both stand, and when their limits end them."""
-        held = f"held by {self._holders(lambda run: True) or 'nobody'}"
+        held = f"in use by {self._holders(lambda run: True) or 'nobody'}"
         until = self._fits_from(w, self._limit_end)
         if not w.allocated:
             return Hold(HoldKind.BETTER_CLAIMS, f"{held}; unallocated work takes only what is free", until)

@@ -80,8 +80,8 @@ def _kept(state: ClusterState, drained: Item) -> str:
     """Rule 25: whether a gang keeps its other GPUs."""
     claim = state.workloads[drained.workload].claim
     if claim:
-        return f"; {', '.join(m.host for m in claim)} are held for it"
-    return "; nothing is held for it" if len(drained.hosts) > 1 else ""
+        return f"; {', '.join(m.host for m in claim)} are kept for it"
+    return "; nothing is kept for it" if len(drained.hosts) > 1 else ""
 
 
 def _stop_item(state: ClusterState, stop: StopDecided, kind: str) -> Item:

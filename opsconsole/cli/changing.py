@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from opsconsole.cli.acting import Make, act, host_names, workload_ids
-from opsconsole.cli.usage import span_ms
+from opsconsole.cli.usage import lasting_ms
 from opsconsole.errors import UsageError
 from opsconsole.presenting.budget_plans import plan_forget, plan_weight
 from opsconsole.presenting.drain_plans import plan_drain
@@ -25,7 +25,7 @@ from opsconsole.presenting.workload_plans import (
 
 
 def _for_ms(args: argparse.Namespace) -> int | None:
-    return None if args.span is None else span_ms("--for", args.span)
+    return None if args.span is None else lasting_ms("--for", args.span)
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def drain(args: argparse.Namespace) -> int:
     """Empties hosts by the contract, or as --mode says."""
     if (args.mode == "finish") != bool(args.deadline):
         raise UsageError("--mode finish and --deadline SPAN belong together: until when may runs go on to their end?")
-    deadline = None if args.deadline is None else span_ms("--deadline", args.deadline)
+    deadline = None if args.deadline is None else lasting_ms("--deadline", args.deadline)
     return act(args, host_names(args.hosts), lambda v, h: plan_drain(v, h, args.mode, deadline), draining_words)
 
 

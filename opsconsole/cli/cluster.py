@@ -14,7 +14,7 @@ from opsconsole.presenting.breaker import breaker_figures, breaker_lines, breake
 
 
 def breaker(args: argparse.Namespace) -> int:
-    """What the breaker holds back, or its reset."""
+    """What the breaker stopped, or its reset."""
     if args.what == "reset":
         return act(args, (), lambda view, _: plan_breaker_reset(view), ended="reset")
     _, view = look(args)

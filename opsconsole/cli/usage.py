@@ -45,6 +45,13 @@ def span_ms(option: str, text: str) -> int:
         raise UsageError(f"{option}: {error}") from error
 
 
+def lasting_ms(option: str, text: str) -> int:
+    """The same of what something is to last. Raises UsageError for nothing too."""
+    if (found := span_ms(option, text)) == 0:
+        raise UsageError(f"{option} {text} is over at once", advice="say for how long, for example 2h")
+    return found
+
+
 def _is_text(word: str) -> bool:
     """Bytes that are none come from the shell as lone surrogates."""
     try:

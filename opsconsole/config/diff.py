@@ -203,7 +203,7 @@ def _over_cap(pair: _Pair, bid: BudgetId) -> str:
         return ""
     leaves = pair.state.budgets.leaves_below.get(bid, ())
     held = sum(run.gpus for run in pair.state.runs.values() if run.budget in leaves)
-    return f"holds {count(held, 'GPU')} now: nothing is stopped, nothing new starts" if held > cap else ""
+    return f"uses {count(held, 'GPU')} now: nothing is stopped, nothing new starts" if held > cap else ""
 
 
 # -- knobs --------------------------------------------------------------------------------------------------------

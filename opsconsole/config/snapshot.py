@@ -275,7 +275,7 @@ class _SnapshotReader:
             return 0
         slots = record.host.all_slots & ~record.held
         if slots.bit_count() < gpus:
-            held = f"{record.held.bit_count()} held by {', '.join(record.runs) or 'nobody'}"
+            held = f"{record.held.bit_count()} in use by {', '.join(record.runs) or 'nobody'}"
             what = f"{name} has no room for {count(gpus, 'GPU')}: it has {record.host.gpus}, {held}"
             self.source.fail(node, place, what)
             return 0

@@ -11,14 +11,14 @@ from scheduler_core.ids import HostName
 from scheduler_core.observations import BreakerReset
 from scheduler_core.state import ClusterState
 
-COLUMNS = (Column("HELD BACK", 14, most=40), Column("WHAT IT WOULD DO", 30, grow=True))
+COLUMNS = (Column("STOPPED", 14, most=40), Column("WHAT IT WOULD DO", 30, grow=True))
 
 
 def breaker_table(view: ClusterView) -> TableView:
     """What waits for an operator."""
     waiting = [what for what in view.state.tripped if still_waits(view.state, what)]
     rows = tuple(_row(view.state, what) for what in waiting)
-    return TableView("Breaker", COLUMNS, rows, "the breaker holds nothing back")
+    return TableView("Breaker", COLUMNS, rows, "the breaker stops nothing")
 
 
 def _row(state: ClusterState, what: str) -> Row:
@@ -52,7 +52,7 @@ def breaker_lines(view: ClusterView) -> tuple[str, str]:
 
 
 def plan_breaker_reset(view: ClusterView) -> Plan:
-    """An operator lets what is held back go on; the counts begin anew."""
+    """An operator lets what it stopped go on; the counts begin anew."""
     table, figures = breaker_table(view), breaker_figures(view)
     used = figures["host_moves"] or figures["preempted_gpus"]
     return Plan(
@@ -63,5 +63,5 @@ def plan_breaker_reset(view: ClusterView) -> Plan:
         command_line("breaker", ["reset"]),
         tuple((row.key, row.data["would"]) for row in table.rows),
         lambda by: [BreakerReset(by)],
-        done="" if table.rows or used else "the breaker holds nothing back",
+        done="" if table.rows or used else "the breaker stops nothing",
     )

@@ -104,4 +104,5 @@ def budgets_table(view: ClusterView) -> TableView:
             "max_gpus": b.max_gpus,
         }
         rows.append(Row(budget, cells, data))
-    return TableView("Budgets", COLUMNS, tuple(rows), "no budgets")
+    title = f"Budgets: GPU-hours, last {span(state.policy.lookback_ms)}"
+    return TableView(title, COLUMNS, tuple(rows), "no budgets")

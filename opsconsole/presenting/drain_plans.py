@@ -91,7 +91,7 @@ def _gang_lines(view: ClusterView, drain: DrainPlan) -> tuple[str, ...]:
         others = sorted(str(name) for name in run.members if name not in drain.hosts)
         if others and not row.blocked:
             held = keeps_its_place(view.state, run, drain.hosts)
-            kept = f"; its GPUs there are {'' if held else 'not '}held for it" if may_keep(view.state, run) else ""
+            kept = f"; its GPUs there are {'' if held else 'not '}kept for it" if may_keep(view.state, run) else ""
             lines[row.run] = f"{_run_label(view, row)} stops on {few(others)} too{kept}"
     return tuple(lines.values())
 

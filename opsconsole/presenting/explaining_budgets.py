@@ -100,7 +100,7 @@ def _limit(state: ClusterState, level: BudgetId) -> str:
     if most is None:
         return ""
     held = state.index.held[level] + state.index.claimed[level]
-    return f"{state.budgets.paths[level]} holds {held} of max_gpus {most}: {max(0, most - held)} left."
+    return f"{state.budgets.paths[level]} uses {held} of max_gpus {most}: {max(0, most - held)} left."
 
 
 def _work(state: ClusterState, budget: BudgetId) -> str:

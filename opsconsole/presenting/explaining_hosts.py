@@ -21,7 +21,7 @@ def host_lines(view: ClusterView, record: HostRecord) -> list[str]:
     lines = [
         f"{name} is {record.state.value.replace('_', ' ')}{by}.",
         _reached(view, record),
-        f"{record.held.bit_count()} of {count(record.host.gpus, 'GPU')} held, {record.free.bit_count()} free.",
+        f"{record.held.bit_count()} of {count(record.host.gpus, 'GPU')} in use, {record.free.bit_count()} free.",
     ]
     lines += [_runs_until(view, view.state.runs[run], record.reach in AWAY) for run in record.runs]
     lines += [f"{warning[0].upper()}{warning[1:]}." for warning in warnings(record, facts)]

@@ -24,7 +24,7 @@ COLUMNS = (
     Column("POWER", 9, right=True, by="power_w"),
     Column("CLOCK", 11, right=True, from_width=110, by="sm_clock_mhz"),
     Column("ECC", 6, right=True, by="ecc_volatile_uncorrected"),
-    Column("HELD BY", 16, grow=True, by="held_by"),
+    Column("RUN", 16, grow=True, by="held_by"),
     Column("NAME", 12, from_width=150, most=28, by="name"),
 )
 GIB = 1 << 30
@@ -113,7 +113,7 @@ def _holder(state: ClusterState, record: HostRecord, slot: int, gpu: dict[str, A
     if gpu is None and probed:
         return Cell("missing: the host does not see it", "bad")
     if record.leaked & bit:
-        return Cell("leaked: held after SIGKILL", "bad")
+        return Cell("leaked: in use after SIGKILL", "bad")
     if (run := run_at(state, record, slot)) is not None:
         w = state.workloads[state.runs[run].workload].workload
         return Cell(run_label(w, run))

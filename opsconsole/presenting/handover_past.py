@@ -136,14 +136,14 @@ def breaker(shift: Shift) -> Iterator[Entry]:
     for happening in shift.happenings:
         match happening.event:
             case d.BreakerTripped(what=what, reason=reason):
-                yield Entry(what, f"held back: {reason}", happening.wall_ms, {"reason": reason})
+                yield Entry(what, f"stopped by the breaker: {reason}", happening.wall_ms, {"reason": reason})
             case o.BreakerReset(by=by):
                 yield Entry("breaker", f"reset by {by_whom(by)}", happening.wall_ms, who(by))
 
 
 def leaks(shift: Shift) -> Iterator[Entry]:
     for happening, event in shift.of(d.MemberLeaked):
-        said = f"{event.run} still held its GPUs after SIGKILL; {of_whom(shift.whose(event.run))}"
+        said = f"{event.run} still used its GPUs after SIGKILL; {of_whom(shift.whose(event.run))}"
         yield Entry(event.host, said, happening.wall_ms, {"run": event.run})
 
 

@@ -90,7 +90,7 @@ def _gpus(record: HostRecord) -> str:
     held, leaked = record.held.bit_count(), record.leaked.bit_count()
     more = f", {leaked} leaked" if leaked else ""
     claimed = f", {record.claimed.bit_count()} claimed" if record.claimed else ""
-    return f"{held} of {count(record.host.gpus, 'GPU')} held, {record.free.bit_count()} free{claimed}{more}"
+    return f"{held} of {count(record.host.gpus, 'GPU')} in use, {record.free.bit_count()} free{claimed}{more}"
 
 
 def _system(facts: HostFacts) -> str:

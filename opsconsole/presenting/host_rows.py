@@ -28,7 +28,7 @@ COLUMNS = (
     Column("RUNS", 4, right=True, by="run_count"),
     Column("PROTECTED FOR", 13, right=True, from_width=80, by="protected_s"),
     Column("STATE", 12, grow=True, by="state reason"),
-    Column("HELD", 4, right=True, by="held", extra=True),
+    Column("IN USE", 6, right=True, by="held", extra=True),
     Column("FREE", 4, right=True, by="free", extra=True),
     Column("LEAKED", 6, right=True, by="leaked", extra=True),
     Column("AGE", 6, right=True, by="reading_age_s", extra=True),

@@ -103,7 +103,7 @@ def warnings(record: HostRecord, facts: HostFacts) -> list[str]:
         who = f": {few(named)}" if named else ""
         found.append(f"processes of others are on {count(record.foreign.bit_count(), 'GPU')}{who}")
     if record.leaked:
-        found.append(f"{count(record.leaked.bit_count(), 'GPU')} leaked: still held after SIGKILL")
+        found.append(f"{count(record.leaked.bit_count(), 'GPU')} leaked: still in use after SIGKILL")
     return found
 
 

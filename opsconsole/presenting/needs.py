@@ -102,7 +102,7 @@ def _hosts(view: ClusterView) -> Iterator[Need]:
         if record.state is HostState.SERVING and (need := _failing(view, record)) is not None:
             yield need
         if record.leaked:
-            why = f"{count(record.leaked.bit_count(), 'GPU')} leaked: still held after SIGKILL"
+            why = f"{count(record.leaked.bit_count(), 'GPU')} leaked: still in use after SIGKILL"
             todo = "drain it, then reboot it: the processes could not be killed"
             yield Need(f"host:{record.host.name}:leak", record.host.name, why, todo, record.host.name)
     if silent:
@@ -170,6 +170,6 @@ def _held_back(view: ClusterView) -> Iterator[Need]:
     for what in view.state.tripped:
         if still_waits(view.state, what):
             kind, _, name = what.partition(" ")
-            why = f"held back by the breaker: {wished(view.state, what)}"
+            why = f"stopped by the breaker: {wished(view.state, what)}"
             todo = f"breaker reset lets it go on; {breaker_lines(view)[0 if kind == 'host' else 1]}"
             yield Need(f"breaker:{what}", name, why, todo, name)

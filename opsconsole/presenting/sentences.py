@@ -103,11 +103,11 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.MemberNeverStarted: "{e.run} did not start on {e.host}: {e.why}",
     # what was decided
     d.Placed: "{e.run} placed on {on}",
-    d.Claimed: lambda e: f"{_hosts(e.members)} held for {e.workload}, which waits for {', '.join(e.waits_for)}",
+    d.Claimed: lambda e: f"{_hosts(e.members)} kept for {e.workload}, which waits for {', '.join(e.waits_for)}",
     d.StopDecided: "{e.run} stops ({e.cause}): {e.reason}",
     d.HostMoved: lambda e: f"{e.host} is {e.to.replace('_', ' ')}: {e.reason}",
     d.HostLost: "{e.host} is lost: unreachable for too long",
-    d.MemberLeaked: "{e.run} still holds GPUs of {e.host} after SIGKILL: out of service",
+    d.MemberLeaked: "{e.run} still uses GPUs of {e.host} after SIGKILL: out of service",
     d.StrayFound: "{e.run} was declared dead and lives on {e.host}: it is stopped",
     d.WorkloadHeld: "{e.workload} held: {e.reason}",
     d.BreakerTripped: "breaker: {e.what} waits for an operator: {e.reason}",

@@ -186,7 +186,7 @@ ACTIONS: tuple[Action, ...] = (
     _deed("weight", "", "change the weight of a budget", "budget", _with_value(plan_weight), to="Weight"),
     _deed("forget", "", "forget the usage of budgets", "budget", _plainly(plan_forget)),
     _deed("reload", "", "go by the inventory's file as it is now", "", lambda view, _, __: plan_reload(view)),
-    _deed("breaker", "", "let go on what the breaker holds back", "", lambda view, _, __: plan_breaker_reset(view)),
+    _deed("breaker", "", "let go on what the breaker stopped", "", lambda view, _, __: plan_breaker_reset(view)),
     Action("undo", (), "take back what was done last from here, where that can be: opens the plan that does", "act"),
     Action("write", (), "open a window in which plans may be carried out", "act", "", "[15m REASON]"),
     Action("readonly", (), "close the write window", "act"),

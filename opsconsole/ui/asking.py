@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
+
 from opsconsole.presenting.following import Followed, followed, progress
 from opsconsole.presenting.plans import Plan
 from opsconsole.presenting.rows import Cell
@@ -26,9 +28,19 @@ class Result:
     followed: Followed | None = None
     problem: str = ""
     text: str = ""
+    done: str = ""  # 0/1: of its targets, those for which it is over
     ended: bool = False
     well: bool = True
     news_until: int | None = None  # wall ms; None: until somebody has read it
+
+    @property
+    def pending(self) -> bool:
+        """Under way: there is nothing to read or to do about it yet."""
+        return self.followed is not None and not self.ended and self.well and not self.problem
+
+    def brief(self) -> list[Cell]:
+        """Of one under way, where other things want the room."""
+        return [Cell("… ", "accent"), Cell(f"{self.title} {self.done}")]
 
     @property
     def undoable(self) -> bool:
@@ -88,6 +100,7 @@ class Asking:
             if result.followed is not None and not result.ended:
                 now = progress(view, result.followed)
                 result.text, result.ended, result.well = now.text, now.ended, now.well
+                result.done = f"{len(now.ends)}/{now.of}"
                 if now.ended:
                     result.news_until = None  # its end is news, whatever was read before
         self._now_ms = view.wall_ms
@@ -102,11 +115,14 @@ class Asking:
         """What is to be told, the newest last."""
         return [r for r in self.results if r.news_until is None or r.news_until > self._now_ms]
 
-    def cells(self) -> list[Cell]:
-        """The newest, and how many there are besides."""
-        news = self.news()
+    def cells(self, room: int | None = None) -> list[Cell]:
+        """The newest, and how many there are besides. One that is under way is brief where others want the room."""
+        if not (news := self.news()):
+            return []
         more = [Cell(f"  and {len(news) - 1} more: :results", "dim")] if len(news) > 1 else []
-        return [*news[-1].cells(), *more] if news else []
+        whole = [*news[-1].cells(), *more]
+        long = room is not None and news[-1].pending and sum(cell_len(cell.text) for cell in whole) > room
+        return [*news[-1].brief(), *more] if long else whole
 
     def dismiss(self) -> bool:
         """Somebody has read the newest. False where there was nothing to read."""

@@ -209,7 +209,7 @@ class ConsolePages(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._fit(event.size.width, event.size.height)
-        self.draw()
+        self.call_after_refresh(self.draw)  # the app itself knows its new size only then
 
     def _fit(self, width: int, height: int) -> None:
         """Every screen of the stack knows whether it is narrow, or too small to be of use."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from opsconsole.presenting.overview import host_map, hosts_title
@@ -93,13 +94,12 @@ def spaced(cells: list[Cell]) -> list[Cell]:
 
 
 def status_cells(app: ConsolePages) -> list[Cell]:
-    """What was just said; else how far the newest action has come; else what the selected row had no room for."""
+    """What was just said; else how far the newest action has come, and what the selected row had no room for."""
     if app.note:
         return [Cell(f" {clean(app.note)}")]
-    if told := app.asking.cells():
-        return [Cell(" "), *told]
-    cut = app.table.cut() if app.table is not None else ""
-    return [Cell(f" {clean(cut)}", "dim")] if cut else []
+    cut = clean(app.table.cut()) if app.table is not None else ""
+    told = app.asking.cells(app.size.width - cell_len(cut) - 3 if cut else None)
+    return [Cell(" "), *told, *([Cell("  " * bool(told) + cut, "dim")] if cut else [])]
 
 
 def footer_cells(page: str, width: int, keymap: Keymap) -> list[Cell]:

@@ -15,6 +15,11 @@ from opsconsole.cli import main
         (["drain"], "missing: HOST, --reason"),
         (["drain", "h", "--reason", " "], "--reason: say why; it is kept with the action"),
         (["drain", "h", "--reason", "x", "--mode", "finsh"], "'finsh' is no value of --mode; did you mean 'finish'?"),
+        (
+            ["cordon", "h", "--reason", "x", "--for", "0s"],
+            "--for 0s is over at once\n  say for how long, for example 2h",
+        ),
+        (["drain", "h", "--reason", "x", "--mode", "finish", "--deadline", "0"], "--deadline 0 is over at once"),
         (["submit", "--budget", "a", "--gpus", "1", "--min-runtime", "-5m", "--", "x"], "--min-runtime=VALUE"),
         (["submit", "--budget", "a", "--gpus", "1", "--name", "x\udcff", "--", "t"], "'x\\udcff' is not UTF-8"),
         (["drain", "h", "--reason", "\udcc3(", "--yes"], "is not UTF-8"),

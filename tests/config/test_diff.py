@@ -85,7 +85,7 @@ def test_a_budget_without_an_id_says_how_to_keep_its_usage(tmp_path: Path) -> No
 def test_a_cap_below_what_is_held_stops_nothing(tmp_path: Path) -> None:
     found = changes(tmp_path, OLD.replace("max_gpus: 16", "max_gpus: 4"))
     assert str(found["vision"]) == (
-        "budget vision: max_gpus 16 → 4; holds 8 GPUs now: nothing is stopped, nothing new starts"
+        "budget vision: max_gpus 16 → 4; uses 8 GPUs now: nothing is stopped, nothing new starts"
     )
     assert changes(tmp_path, OLD.replace(", max_gpus: 16", ""))["vision"].what == "max_gpus 16 → no limit"
 

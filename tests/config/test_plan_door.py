@@ -178,7 +178,7 @@ def test_needs_that_no_host_has_are_a_hold_with_the_reason_and_stop_nobody(tmp_p
 
 @pytest.mark.parametrize(
     ("spare", "says"),
-    [(3, "gpu1 is drained; gpu3, gpu2 are held for it"), (2, "gpu1 is drained; nothing is held for it")],
+    [(3, "gpu1 is drained; gpu3, gpu2 are kept for it"), (2, "gpu1 is drained; nothing is kept for it")],
 )
 def test_a_drained_gang_says_what_is_held_for_it(tmp_path: Path, spare: int, says: str) -> None:
     """Rule 25."""

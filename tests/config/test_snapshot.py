@@ -168,7 +168,7 @@ workloads:
   - {id: a, budget: vision, gpus: 6, min_runtime: 1h, running: {on: {gpu1: 6}, for: 1m}}
   - {id: b, budget: vision, gpus: 4, min_runtime: 1h, running: {on: {gpu1: 4}, for: 1m}}
 """
-    assert "gpu1 has no room for 4 GPUs: it has 8, 6 held by a~1" in errors(tmp_path, HEAD + rows)
+    assert "gpu1 has no room for 4 GPUs: it has 8, 6 in use by a~1" in errors(tmp_path, HEAD + rows)
 
 
 def test_a_draining_host_needs_no_drain_written_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plans of the cluster as a whole: a reload, and letting go what the breaker holds back."""
+"""Plans of the cluster as a whole: a reload, and letting go what the breaker stopped."""
 
 from __future__ import annotations
 
@@ -45,4 +45,4 @@ def test_the_breaker_says_what_it_holds_back_and_a_reset_lets_it_go() -> None:
 
 
 def test_a_breaker_that_holds_nothing_back_needs_no_reset() -> None:
-    assert plan_breaker_reset(FakeSource(Cluster()).view()).done == "the breaker holds nothing back"
+    assert plan_breaker_reset(FakeSource(Cluster()).view()).done == "the breaker stops nothing"

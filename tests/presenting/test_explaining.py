@@ -169,7 +169,7 @@ def test_limits_and_weights_by_hand_are_told(source: FakeSource) -> None:
     tree = (Budget(BudgetId("a"), "a", max_gpus=8), Budget(BudgetId("a/x"), "x", BudgetId("a")))
     cluster = Cluster({}, {"h1": 8}, tree=tree)
     cluster.running("w", "a/x", 6)
-    assert "a holds 6 of max_gpus 8: 2 left." in explained(FakeSource(cluster), "a/x")
+    assert "a uses 6 of max_gpus 8: 2 left." in explained(FakeSource(cluster), "a/x")
 
 
 @pytest.mark.parametrize("name", ["w1", "w7", "w9", "w4~1", "w6~1", "vision", "olmo/pretrain", "gpu001", "gpu006"])

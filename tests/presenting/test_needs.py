@@ -103,7 +103,7 @@ def test_what_the_breaker_holds_back_is_explained_by_the_thing_itself(source: Fa
     source.happen(*proposals)
     found = need(source, "breaker:host gpu004")
     assert (found.what, found.about) == ("gpu004", "gpu004")
-    assert found.why == "held back by the breaker: draining: XID 79"
+    assert found.why == "stopped by the breaker: draining: XID 79"
     assert found.todo == "breaker reset lets it go on; automatic cordons and drains in the last hour: 2 of 2"
     text = explained(source.view(), found.key)
     assert text.title == "Explain gpu004" and f"What to do: {found.todo}." in text.parts

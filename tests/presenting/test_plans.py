@@ -78,8 +78,8 @@ def test_a_drain_at_once_names_the_guarantee_that_it_breaks(source: FakeSource) 
 @pytest.mark.parametrize(
     ("hosts", "drained", "says"),
     [
-        (3, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are held for it",)),
-        (2, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are not held for it",)),
+        (3, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are kept for it",)),
+        (2, ["gpu001"], ("gang~1 stops on gpu002 too; its GPUs there are not kept for it",)),
         (3, ["gpu001", "gpu002"], ()),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_drain_says_where_else_a_gang_stops_and_whether_it_keeps_its_gpus(
     assert cell(plan, "gpu001/gang~1", "THEN").endswith("gang of 2")
     assert tuple(line for line in plan.effect if line.startswith("gang")) == says
     source.happen(*plan.observations(BY))
-    assert bool(source.state.workloads[WorkloadId("gang")].claim) is ("are held" in "".join(says))
+    assert bool(source.state.workloads[WorkloadId("gang")].claim) is ("are kept" in "".join(says))
 
 
 def test_a_drain_of_all_that_serves_says_so(source: FakeSource) -> None:

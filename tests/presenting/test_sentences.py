@@ -103,7 +103,7 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
         (d.Placed(W, RUN, MEMBERS), "train-7~2 placed on gpu022:4, gpu023:2", "scheduler", "train-7~2"),
         (
             d.Claimed(W, MEMBERS, (RunId("a~1"), RunId("b~1"))),
-            "gpu022:4, gpu023:2 held for train-7, which waits for a~1, b~1",
+            "gpu022:4, gpu023:2 kept for train-7, which waits for a~1, b~1",
             "scheduler",
             "train-7",
         ),

@@ -21,6 +21,7 @@ from scheduler_core.decisions import Placed
 from scheduler_core.fleet import HostState
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.observations import (
+    By,
     CancelRequested,
     CordonRequested,
     DrainRequested,
@@ -291,6 +292,21 @@ async def test_what_others_were_faster_with_is_refused(tmp_path: Path) -> None:
         for late in (CancelRequested(WorkloadId("w"), OPS), RequeueRequested(WorkloadId("w"), OPS)):
             with pytest.raises(OpsConsoleError, match="ended"):
                 await runtime.ask(late)
+
+
+async def test_of_two_who_ask_for_the_same_at_once_one_is_told_that_the_other_was_faster(tmp_path: Path) -> None:
+    """Whatever they ask for, on hosts and on workloads, also under an id that only the first of them makes."""
+    rig, lee = Rig(tmp_path, names=("h1", "h2")), By("lee", "me too")
+    async with rig.leading() as runtime:
+        asked = [CordonRequested(H1, OPS), job("w"), CordonRequested(HostName("h2"), OPS), CordonRequested(H1, lee)]
+        asked.append(WorkloadSubmitted(replace(job("w").workload, submitted_at=1)))
+        problems = sorted(map(str, await runtime.ask_all(asked)))
+        assert problems == [
+            "refused: h1: cordon does nothing to a cordoned host: nothing starts there anyway",
+            "refused: the id 'w' is taken; submit it once more under another",
+        ]
+        by = runtime.state.hosts[H1].by
+        assert by is not None and by.actor == "ops"
 
 
 def serves(runtime: Runtime) -> bool:

@@ -21,23 +21,10 @@ from scheduler_core.observations import (
 )
 from scheduler_core.units import HOUR, MINUTE
 from tests.core.clusters import Cluster
-from tests.ui.driving import check_snapshot, command, console, seen, settled, status
-from tests.ui.worlds import FakeSource, busy_world
+from tests.ui.driving import command, console, seen, settled, status
+from tests.ui.worlds import FakeSource, busy_world, told_world
 
 NARROW, WIDE = (80, 24), (120, 40)
-SIZES = (NARROW, WIDE, (200, 60))
-LINES = b"".join(b"step %d  loss \x1b[32m%.3f\x1b[0m\n" % (n, 3 / (n + 1)) for n in range(40))
-
-
-def told_world() -> FakeSource:
-    """The busy one, with what a kernel and a run have written."""
-    source = busy_world()
-    source.outputs = {"w6~1": [OutputPiece(LINES), OutputPiece(b"saving\r saved 10%\r saved 20%")]}
-    xid = {"code": 79, "pci": "0000:1b:00", "pid": None, "process": None}
-    text = "NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus."
-    source.kernels = {"gpu003": [{"monotonic_s": 5000.0, "text": text, "xid": xid}]}
-    source.probes["gpu003"]["uptime_s"] = 7200.0
-    return source
 
 
 async def shows(app: OpsConsoleApp, pilot: Pilot[int], text: str) -> str:
@@ -50,25 +37,6 @@ async def shows(app: OpsConsoleApp, pilot: Pilot[int], text: str) -> str:
 
 def header(app: OpsConsoleApp) -> str:
     return seen(app).splitlines()[0]
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-async def test_every_detail_looks_as_it_did(size: tuple[int, int]) -> None:
-    async with console(told_world(), size, write="") as (app, pilot):
-        await pilot.press("2", "j", "j", "enter")
-        await check_snapshot(app, pilot, f"host-{size[0]}")
-        await pilot.press("3", "tab", "G", "enter", "tab")
-        await shows(app, pilot, ">     41  saved 20%")
-        await check_snapshot(app, pilot, f"workload-{size[0]}")
-        await pilot.press("8")
-        await check_snapshot(app, pilot, f"log-{size[0]}")
-
-
-async def test_without_colour_a_detail_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with console(told_world(), WIDE, write="") as (app, pilot):
-        await pilot.press("2", "j", "j", "enter")
-        await check_snapshot(app, pilot, "host-120")
 
 
 # -- moving ------------------------------------------------------------------------------------------------------------

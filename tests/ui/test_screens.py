@@ -1,8 +1,6 @@
-"""How the screens look, from a clock that stands still, at three sizes and without colour."""
+"""What screens say whatever they hold: in every theme, empty, with many GPUs, with hostile names; the ways between."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from rich.cells import cell_len
@@ -11,61 +9,22 @@ from textual.color import Color
 from opsconsole.settings import Settings
 from opsconsole.ui.desk import Desk
 from opsconsole.ui.themes import THEMES, Typewriter
-from tests.ui.driving import check_snapshot, command, console, seen, settled, status
+from tests.ui.driving import command, console, seen, settled, status
 from tests.ui.worlds import HOSTILE, busy_world, empty_world, wide_world
 
-SIZES = ((80, 24), (120, 40), (200, 60))
 PAGES = {"overview": "1", "hosts": "2", "queue": "3", "budgets": "4", "drains": "5", "timeline": "7"}
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-async def test_every_screen_looks_as_it_did(size: tuple[int, int]) -> None:
-    async with console(busy_world(), size, write="") as (app, pilot):
-        for name, key in PAGES.items():
-            await pilot.press(key)
-            await check_snapshot(app, pilot, f"{name}-{size[0]}")
-        await pilot.press("2", "j", "j", "D")
-        await check_snapshot(app, pilot, f"plan-{size[0]}")
-        await pilot.press("escape", "x")
-        await check_snapshot(app, pilot, f"explain-{size[0]}")
-        await pilot.press("escape", "question_mark")
-        await check_snapshot(app, pilot, f"help-{size[0]}")
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-async def test_every_way_to_arrange_a_table_looks_as_it_did(size: tuple[int, int]) -> None:
-    async with console(busy_world(), size, write="") as (app, pilot):
-        await pilot.press("2", "S", "space", "space", "j", "j", "space")
-        await check_snapshot(app, pilot, f"sort-{size[0]}")
-        await pilot.press("enter", "c", "j", "space")
-        await check_snapshot(app, pilot, f"columns-{size[0]}")
-        await pilot.press("enter")
-        await command(pilot, "save_view night")
-        await command(pilot, "view")
-        await check_snapshot(app, pilot, f"views-{size[0]}")
-        await pilot.press("escape", "slash", *"hea", "tab")
-        await check_snapshot(app, pilot, f"filter-{size[0]}")
-
-
-async def test_without_colour_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every colour that is left is a grey, and marks and words are where they were."""
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_every_theme_shows_the_same_words() -> None:
     async with console(busy_world(), (120, 40), write="") as (app, pilot):
         await pilot.press("2")
-        await check_snapshot(app, pilot, "hosts-120")
-        colours = re.findall(r"(?:fill|background|color): ?#([0-9a-f]{6})", app.export_screenshot())
-        window = {"ff5f57", "febc2e", "28c840", "c5c8c6", "292929"}  # the frame that the export draws
-        assert all(c[:2] == c[2:4] == c[4:] for c in colours if c not in window), colours
-
-
-@pytest.mark.parametrize("theme", ["dark", "light", "contrast", "ansi"])
-async def test_every_theme_shows_the_same_words(theme: str) -> None:
-    async with console(busy_world(), (120, 40), write="") as (app, pilot):
-        await pilot.press("2")
-        await command(pilot, f"theme {theme}")
-        await pilot.pause()
-        assert app.theme == theme
-        await check_snapshot(app, pilot, "hosts-120")
+        shown = set()
+        for theme in ("dark", "light", "contrast", "ansi"):
+            await command(pilot, f"theme {theme}")
+            await pilot.press("2")
+            assert app.theme == theme
+            shown.add(await settled(app, pilot))
+        assert len(shown) == 1
 
 
 @pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("contrast", 7.0)])

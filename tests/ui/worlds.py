@@ -194,6 +194,20 @@ def busy_world() -> FakeSource:
     return source
 
 
+LINES = b"".join(b"step %d  loss \x1b[32m%.3f\x1b[0m\n" % (n, 3 / (n + 1)) for n in range(40))
+
+
+def told_world() -> FakeSource:
+    """The busy one, with what a kernel and a run have written."""
+    source = busy_world()
+    source.outputs = {"w6~1": [OutputPiece(LINES), OutputPiece(b"saving\r saved 10%\r saved 20%")]}
+    xid = {"code": 79, "pci": "0000:1b:00", "pid": None, "process": None}
+    text = "NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus."
+    source.kernels = {"gpu003": [{"monotonic_s": 5000.0, "text": text, "xid": xid}]}
+    source.probes["gpu003"]["uptime_s"] = 7200.0
+    return source
+
+
 def wide_world(hosts: int, gpus: int) -> FakeSource:
     """Idle hosts of one size."""
     names = {f"gpu{n:03}": gpus for n in range(1, hosts + 1)}

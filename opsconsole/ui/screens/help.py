@@ -18,7 +18,7 @@ PROMISE = (
 PAGES: dict[str, tuple[Part, ...]] = {
     "overview": (
         ("Availability", "GPUs of serving hosts, and those that runs hold elsewhere, of all installed"),
-        ("Occupancy", "GPUs held by runs, of the available ones"),
+        ("Occupancy", "GPUs in use by runs, of the available ones"),
         ("Utilisation", "how busy the GPUs are, by fresh readings"),
         ("Needs a person", "what nothing else will put right, the oldest first"),
     ),

@@ -285,7 +285,7 @@ class PlanScreen(LiveScreen[None]):
         if self.plan.missing:
             return self.plan.missing
         until = self._typed("until")
-        if (until or self.mode == "finish") and parse_until(until, self.computed_ms) is None:
+        if (until or self.mode == "finish") and not parse_until(until, self.computed_ms):
             return f"until {until!r}: say for how long, 2h, or until when, 17:30"
         if not self._typed("reason"):
             return "say why: the reason is kept with it"

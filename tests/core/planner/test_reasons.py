@@ -47,7 +47,7 @@ def test_the_first_without_a_claim_is_told_who_holds_the_gpus_and_how_both_stand
     c.submit("mine", "a", 8, MIN)
     found = hold(c, "mine")
     assert "ahead" not in found.text and found.until is None
-    assert found.text == "held by a 8 GPUs; a preempts none of its own of the same priority"
+    assert found.text == "in use by a 8 GPUs; a preempts none of its own of the same priority"
 
 
 def test_figures_tell_why_there_is_no_claim() -> None:
@@ -57,7 +57,8 @@ def test_figures_tell_why_there_is_no_claim() -> None:
     c.later(HOUR)
     c.submit("more", "a", 8, 8 * HOUR)
     told = (
-        r"held by a 8 GPUs, b 8 GPUs; with it a would have ([\d.]+) of its share, what is promised counted, b has (.+)"
+        r"in use by a 8 GPUs, b 8 GPUs; with it a would have ([\d.]+) of its share, what is promised counted, "
+        r"b has (.+)"
     )
     found = re.fullmatch(told, hold(c, "more").text)
     assert found is not None and float(found[1]) > float(found[2])
@@ -86,7 +87,7 @@ def test_unallocated_work_waits_for_what_is_free() -> None:
     c = Cluster()
     c.running("long", "b", 8, HOUR)
     c.submit("spare", "a", 1, 0)
-    assert hold(c, "spare").text == "held by b 8 GPUs; unallocated work takes only what is free"
+    assert hold(c, "spare").text == "in use by b 8 GPUs; unallocated work takes only what is free"
 
 
 def reason(c: Cluster) -> str:
