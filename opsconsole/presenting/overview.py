@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import dropwhile
+
 from opsconsole.presenting.facts import Line
-from opsconsole.presenting.history import HOURS, occupancy_by_hour
+from opsconsole.presenting.history import HOURS, Day
 from opsconsole.presenting.hosts import failures, mark
 from opsconsole.presenting.queue import why_counts
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.summary import health_line, is_current, queue_line, sums
-from opsconsole.presenting.text import clean, count
+from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.trends import spark
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.fleet import HostState
@@ -18,40 +21,56 @@ REASON_COLUMNS = (Column("COUNT", 5, right=True), Column("WHAT THEY WAIT FOR", 2
 LEGEND = "● live ◐ late ○ stale ✖ lost ▽ draining ▼ out ! failing"
 
 
-def figures(view: ClusterView, width: int) -> Line:
-    """Availability, occupancy, utilisation: a chain, each a part of the one before. Unknown is said first of all that
-    follows; the rest as far as there is room.
+def figures(view: ClusterView, last: Day, width: int) -> list[Line]:
+    """Availability, occupancy, impact, utilisation (rule 31), then what of it is not known; on as many lines as it
+    takes.
     """
     s = sums(view)
     was, token = ("", "accent") if is_current(view) else ("was ", "dim")  # nobody keeps them true
     used = "?" if s.utilisation is None else f"{was}{s.utilisation:.0f}%"
-    trend = _trend(view)
-    chain = [
-        Cell("Availability "),
-        Cell(was + _percent(s.in_service, s.gpus), token),
-        Cell(" → Occupancy "),
-        Cell(was + _percent(s.held, s.in_service), token),
-        Cell(" → Utilisation "),
-        Cell(used, "unknown" if used == "?" else token),
+    hours = _known(last.occupancy)
+    parts: list[Line] = [
+        [Cell("Availability "), Cell(was + _percent(s.in_service, s.gpus), token)],
+        [Cell(" → Occupancy "), Cell(was + _percent(s.held, s.in_service), token)],
+        [Cell(" → Impact "), _impact(last, token)],
+        [Cell(" → Utilisation "), Cell(used, "unknown" if used == "?" else token)],
+        [Cell(f", {count(s.unknown_hosts, 'host')} unknown", "unknown")] if s.unknown_hosts else [],
+        [Cell(f" ({s.read} of {s.held} GPUs read)", "unknown")] if s.read < s.held else [],
+        [Cell(f"   {s.free} of {count(s.gpus, 'GPU')} free")],
+        [Cell(f"   occupancy {spark(hours, HOURS)} last {len(hours)}h", "dim")] if hours else [],
     ]
-    rest = (
-        Cell(f", {count(s.unknown_hosts, 'host')} unknown" if s.unknown_hosts else "", "unknown"),
-        Cell(f" ({s.read} of {s.held} GPUs read)" if s.read < s.held else "", "unknown"),
-        Cell(f"   {s.free} of {count(s.gpus, 'GPU')} free"),
-        Cell(f"   occupancy {trend}" if trend else "", "dim"),
-    )
-    for cell in rest:
-        if sum(len(c.text) for c in (*chain, cell)) <= width:
-            chain.append(cell)
-    return chain
+    return _wrapped(parts, width)
 
 
-def _trend(view: ClusterView) -> str:
-    """Occupancy by the hour, as far back in the last day as the ledgers know."""
-    hours = occupancy_by_hour(view)
-    while hours and hours[0] is None:
-        del hours[0]
-    return f"{spark(hours, HOURS)} last {len(hours)}h" if hours else ""
+def _impact(last: Day, token: str) -> Cell:
+    """Of the last day, or of as much of it as there is: how much of what budgets were owed they got."""
+    since = f" ({span(last.known_ms)})"
+    if last.impact is None:
+        return Cell("– nothing owed" + since if last.known_ms else "?", "unknown")
+    return Cell(f"{100 * float(last.impact):.1f}%{since}", token)
+
+
+def _wrapped(parts: list[Line], width: int) -> list[Line]:
+    """Each whole, on the line where there is room for it."""
+    lines: list[Line] = [[]]
+    for part in parts:
+        if lines[-1] and sum(len(cell.text) for cell in (*lines[-1], *part)) > width:
+            lines.append([])
+            part = [Cell(part[0].text.lstrip(" ,"), part[0].token), *part[1:]]
+        lines[-1] = [*lines[-1], *part]
+    return lines
+
+
+def _known(values: Sequence[float | None]) -> Sequence[float | None]:
+    """As far back as anything is known."""
+    return [*dropwhile(lambda value: value is None, values)]
+
+
+def _waits(last: Day) -> str:
+    """How long nine of ten had waited at the hours before, against the longest of these; nothing where nobody had."""
+    marks = _known(last.waits)
+    most = max((wait for wait in marks if wait), default=0)
+    return f" {spark(marks, HOURS, most)} {len(marks) - 1}h" if most and len(marks) > 1 else ""
 
 
 def _percent(part: int, whole: int) -> str:
@@ -93,10 +112,10 @@ def _dot(view: ClusterView, record: HostRecord) -> Cell:
     return Cell("!", "bad") if failures(view, record) else Cell("●", "good")
 
 
-def reasons_table(view: ClusterView) -> TableView:
-    """How many wait for which reason."""
+def reasons_table(view: ClusterView, last: Day) -> TableView:
+    """How many wait for which reason, and how long at the hours before."""
     rows = tuple(
         Row(f"reason:{reason}", (Cell(str(number), "accent"), Cell(reason.replace("_", " "))), {"reason": reason})
         for reason, number in why_counts(view).items()
     )
-    return TableView(f"Queue: {queue_line(view)}", REASON_COLUMNS, rows, "nobody waits", counted=False)
+    return TableView(f"Queue: {queue_line(view)}{_waits(last)}", REASON_COLUMNS, rows, "nobody waits", counted=False)

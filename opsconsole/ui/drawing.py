@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import ContentSwitcher
 
+from opsconsole.presenting.history import LastDay
 from opsconsole.presenting.logbook import Logbook
 from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.rows import Cell
@@ -79,6 +80,7 @@ class ConsolePages(App[int]):
         self.picture: ClusterView | None = None
         self.moves: Moves = Moves()
         self.trends: Trends = Trends()
+        self.last_day: LastDay = LastDay()
         self.logbook: Logbook = Logbook()
         self.output: Output = Output(source, self._output_came)
         self.paused_at: float | None = None
@@ -158,7 +160,7 @@ class ConsolePages(App[int]):
         self._look_closely(view)
         if page.head is not None:
             head = self.query_one(f"#{page.head_id}", Lines)
-            lines, room = page.head(view, self.place.subject, self.size.width), max(3, self.size.height // 3)
+            lines, room = page.head(self, view, self.place.subject, self.size.width), max(3, self.size.height // 3)
             head.show_lines(lines if len(lines) <= room else [*lines[: room - 1], CUT])
         if MAP in page.panes:
             show_map(self, view)

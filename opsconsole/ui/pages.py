@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from opsconsole.ui.drawing import ConsolePages
 
 Builder = Callable[["ConsolePages", ClusterView, str], TableView]
-Head = Callable[[ClusterView, str, int], list[Line]]
+Head = Callable[["ConsolePages", ClusterView, str, int], list[Line]]
 MAP = "o-map"
 RUNS = "w-runs"
 OUTPUT = "w-output"
@@ -71,9 +71,9 @@ ALL = (
             "o-needs": lambda app, view, of: needs_table(view, app.alerts.texts),
             "o-budgets": lambda app, view, of: budgets_table(view),
             MAP: None,
-            "o-queue": lambda app, view, of: reasons_table(view),
+            "o-queue": lambda app, view, of: reasons_table(view, app.last_day.of(view)),
         },
-        lambda view, of, width: [figures(view, width)],
+        lambda app, view, of, width: figures(view, app.last_day.of(view), width),
     ),
     Page(
         "hosts",
@@ -88,7 +88,7 @@ ALL = (
             "h-runs": lambda app, view, of: host_runs_table(view, of),
             "h-evidence": lambda app, view, of: evidence_table(view, of),
         },
-        host_head,
+        lambda app, view, of, width: host_head(view, of, width),
     ),
     Page(
         "queue",
@@ -105,7 +105,7 @@ ALL = (
             RUNS: lambda app, view, of: attempts_table(view, of),
             OUTPUT: lambda app, view, of: app.output.table(),
         },
-        workload_head,
+        lambda app, view, of, width: workload_head(view, of, width),
         RUNS,
     ),
     Page("budgets", "help explain filter command quit", {"t-budgets": lambda app, view, of: budgets_table(view)}),

@@ -8,7 +8,6 @@ from opsconsole.presenting.drain_detail import drain_runs, drain_steps
 from opsconsole.presenting.evidence import evidence_table
 from opsconsole.presenting.facts import MOST_LINES, fact_lines
 from opsconsole.presenting.gpus import gpus_table
-from opsconsole.presenting.history import HOURS, occupancy_by_hour
 from opsconsole.presenting.logbook import AT_ONCE, Logbook
 from opsconsole.presenting.outputs import KEPT, LONGEST, OutputText
 from opsconsole.presenting.rows import Cell
@@ -219,18 +218,3 @@ def test_a_storm_is_a_few_lines() -> None:
     before = len(log.entries)
     log.look(source.view(), {})
     assert len(log.entries) - before == AT_ONCE + 1 and "and 28 hosts, 28 of them away" in told(log)[-1]
-
-
-# -- history -----------------------------------------------------------------------------------------------------------
-
-
-def test_occupancy_by_the_hour_is_the_integral_and_unknown_before_the_beginning() -> None:
-    cluster = Cluster({"a": 1, "a/x": 1, "b": 1}, {"h1": 8})
-    source = FakeSource(cluster)
-    cluster.later(2 * HOUR)
-    cluster.running("w", "a/x", 4, 10 * HOUR)
-    cluster.running("v", "b", 4, 0)
-    cluster.later(HOUR)
-    hours = occupancy_by_hour(source.view())
-    assert len(hours) == HOURS and hours[: HOURS - 3] == [None] * (HOURS - 3)
-    assert [round(h or 0) for h in hours[-3:]] == [0, 0, 100]

@@ -9,6 +9,7 @@ import pytest
 
 from opsconsole.presenting.drains import drains_table
 from opsconsole.presenting.explaining import Explanation, explain_anything, explain_past
+from opsconsole.presenting.history import day
 from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.moves import Moves
 from opsconsole.presenting.needs import needs_table
@@ -256,7 +257,7 @@ def test_moves_in_the_queue_are_told_since_looking_began(source: FakeSource) -> 
 
 def test_reasons_are_counted(source: FakeSource) -> None:
     source.happen(HoldRequested(WorkloadId("w9"), BY))
-    table = reasons_table(source.view())
+    table = reasons_table(source.view(), day(source.state))
     assert table.title == "Queue: 2 waiting, 1 held, oldest 5m35s, p90 wait 5m35s"
     assert [r.data["reason"] for r in table.rows] == ["held", "host_health", "victim_stopping"]
     assert texts(needs_table(source.view()), "held:w9")["WHY"] == "held: fan change"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from opsconsole.presenting.explaining import explain_anything
+from opsconsole.presenting.history import day
 from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.needs import Need, needs, needs_table
 from opsconsole.presenting.overview import figures, host_map
@@ -60,7 +61,8 @@ def test_without_a_leader_that_is_the_first(source: FakeSource) -> None:
     first, second = needs(source.view())[:2]
     assert first.why.startswith("NO LEADER: nothing starts") and "opsconsole serve" in first.todo
     assert second.key == "alarm:store"
-    assert "Availability was " in "".join(cell.text for cell in figures(source.view(), 120)), "nobody keeps it true"
+    (shown, *_) = figures(source.view(), day(source.state), 120)
+    assert "Availability was " in "".join(cell.text for cell in shown), "nobody keeps it true"
     assert explained(source.view(), "leader:").parts[1] == f"What to do: {first.todo}."
 
 

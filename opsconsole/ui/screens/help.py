@@ -19,7 +19,9 @@ PAGES: dict[str, tuple[Part, ...]] = {
     "overview": (
         ("Availability", "GPUs of serving hosts, and those that runs hold elsewhere, of all installed"),
         ("Occupancy", "GPUs in use by runs, of the available ones"),
+        ("Impact", "of what budgets were owed in the last day, capped hour by hour at their demand, what they got"),
         ("Utilisation", "how busy the GPUs are, by fresh readings"),
+        ("Queue", "how many wait for what; the waits of now and of the hours before: nine of ten are no longer"),
         ("Needs a person", "what nothing else will put right, the oldest first"),
     ),
     "hosts": (
@@ -48,7 +50,7 @@ PAGES: dict[str, tuple[Part, ...]] = {
         ("CONTRACT", "how much of its min runtime a run has had; then it is interruptible"),
     ),
     "budgets": (
-        ("OWED, GOT", "GPU-hours of the last days: its share of the cluster, and what it used"),
+        ("OWED, GOT", "GPU-hours of the span in the title: its share of the cluster, and what it used"),
         ("BALANCE", "got of owed: under 1 it has had less than its share"),
         ("RANK", "among its siblings, the lowest is taken first"),
         ("RUNNING, WAITING", "GPUs of allocated runs, GPUs wanted"),
