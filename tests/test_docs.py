@@ -12,7 +12,7 @@ import pytest
 
 from opsconsole.cli import main
 from opsconsole.cli.parser import build_parser
-from opsconsole.config import budgets, clusters, inventory, knobs, reach, snapshot
+from opsconsole.config import budgets, clusters, health, inventory, knobs, reach, snapshot
 from opsconsole.settings import ABOUT
 from opsconsole.ui.actions import ACTIONS
 from opsconsole.ui.keymap import shown_key
@@ -27,7 +27,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 KEYS = {
     "docs/inventory.md": (
         *inventory.TOP,
-        *inventory.HEALTH_FIELDS,
+        *health.FIELDS,
+        *health.RULE_FIELDS,
         *clusters.HOST_FIELDS,
         *clusters.CLUSTER_FIELDS,
         *reach.SSH_FIELDS,

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-from yaml.nodes import Node
 
 from opsconsole.config.clusters import Cluster, ClusterReader, InventoryHost
 from opsconsole.config.console import Layer, read_cluster
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.folders import user_config, user_state
+from opsconsole.config.health import HealthSettings, read_health
 from opsconsole.config.reach import Folder, SshSettings, read_ssh, words
 from opsconsole.config.scalars import suggestion
-from opsconsole.config.yamlio import Source, plain
+from opsconsole.config.yamlio import Source
 
 __all__ = ["Cluster", "Inventory", "InventoryHost", "SshSettings", "current_user", "find_inventory", "read_inventory"]
 
@@ -38,7 +35,6 @@ TOP = (
     "allow_write",
     "console",
 )
-HEALTH_FIELDS = ("auto", "rules")
 MOST_BYTES = 8 << 20
 FENCE_TIMEOUT_MS = 120_000
 
@@ -56,7 +52,7 @@ class Inventory:
     on_quit: str = "serve"
     allow_write: bool = True
     console: Layer = field(default_factory=dict)
-    health: Mapping[str, Any] = field(default_factory=dict)  # as typed, for the rules to come
+    health: HealthSettings = field(default_factory=HealthSettings)
     warnings: tuple[Problem, ...] = ()
     text: str = field(default="", repr=False, compare=False)
 
@@ -116,20 +112,12 @@ def parse_inventory(source: Source, path: str) -> Inventory:
         source.choice(top.get("on_quit"), "on_quit", ("serve", "stop")) or "serve",
         source.boolean(top.get("allow_write"), "allow_write") is not False,
         read_cluster(source, top.get("console"), folder.base),
-        _health(source, top.get("health")),
+        read_health(source, top.get("health")),
         tuple(source.warnings),
         source.content,
     )
     source.check()
     return inventory
-
-
-def _health(source: Source, node: Node | None) -> Mapping[str, Any]:
-    """Kept for the health rules to come; its shape is checked already."""
-    entries = source.mapping(node, "health", HEALTH_FIELDS)
-    source.choice(entries.get("auto"), "health.auto", ("off", "propose", "drain"))
-    source.mapping(entries.get("rules"), "health.rules")
-    return {key: plain(value) for key, value in entries.items()}
 
 
 def current_user() -> str:

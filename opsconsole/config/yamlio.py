@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -184,15 +184,6 @@ class Source:
 def is_empty(node: Node) -> bool:
     """A key without value, or null: never taken for a default."""
     return isinstance(node, ScalarNode) and not node.style and node.value in _EMPTY
-
-
-def plain(node: Node) -> Any:
-    """A part that a later module reads, as dicts, lists and the texts that were typed."""
-    if isinstance(node, MappingNode):
-        return {key.value: plain(value) for key, value in node.value if isinstance(key, ScalarNode)}
-    if isinstance(node, SequenceNode):
-        return [plain(child) for child in node.value]
-    return str(node.value)
 
 
 def read_named(path: str, most_bytes: int) -> tuple[str, bytes]:

@@ -9,7 +9,7 @@ from yaml.nodes import Node
 
 from opsconsole.config.document import MOST_DEPTH, read_document
 from opsconsole.config.errors import ConfigError
-from opsconsole.config.yamlio import Source, plain
+from opsconsole.config.yamlio import Source
 
 
 def top(text: str) -> tuple[Source, dict[str, Node]]:
@@ -109,7 +109,7 @@ def test_merge_keys_are_refused_by_name() -> None:
 
 def test_small_aliases_are_read() -> None:
     source, entries = top("a: &a {rack: r1}\nb: *a\n")
-    assert plain(entries["b"]) == {"rack": "r1"}
+    assert source.text(source.mapping(entries["b"], "b")["rack"], "b.rack") == "r1"
     assert not source.problems
 
 
