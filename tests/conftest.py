@@ -1,9 +1,11 @@
-"""Shared by all tests: on the checking machine a test may not hide behind a missing tool."""
+"""Shared by all tests: where their files lie, and that on the checking machine none hides behind a missing tool."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator
 
 import pytest
@@ -11,6 +13,11 @@ import pytest
 Report = pytest.TestReport
 # A suite in the background of a shell ignores Ctrl-C, and so would all that it starts: some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+MEMORY, ROOM_BYTES = "/dev/shm", 1 << 30
+# Stores wait for the disk at every commit, which shows nothing here: no test cuts the power, and all wait for it.
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
+    os.environ["TMPDIR"] = MEMORY
+    tempfile.tempdir = None  # asked for before this was read
 REQUIRED = frozenset(filter(None, os.environ.get("OPSCONSOLE_REQUIRE", "").split(",")))
 
 
