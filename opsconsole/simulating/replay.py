@@ -7,9 +7,9 @@ says. What a preempted run had done since its last checkpoint is done again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opsconsole.simulating.meter import Meter
 from opsconsole.simulating.rules import Rules
@@ -33,7 +33,7 @@ from scheduler_core.policy import Policy
 
 STARTS, ENDS, STOPS = range(3)
 SIGTERM_EXIT = 143
-STEPS_BETWEEN_WORDS = 500
+STEPS_BETWEEN_WORDS = 50
 Progress = Callable[[float], bool]  # how much of it is done; False: nobody wants the rest
 
 
@@ -48,7 +48,7 @@ class Event(NamedTuple):
     kind: str
     workload: str
     run: str = ""
-    hosts: tuple[Member, ...] = ()
+    members: tuple[Member, ...] = ()
     for_workload: str = ""
     reason: str = ""
 
@@ -76,7 +76,6 @@ class Outcome:
     ended_at: list[int | None]
     preempted: list[int]  # how often
     lost_gpu_ms: list[int]  # held by runs that were stopped, and what they did there has to be done again
-    events: list[Event] = field(default_factory=list)
     steps: int = 0
 
 
@@ -92,7 +91,7 @@ class World:
         count = len(stream.workloads)
         meter = Meter(stream.tree, begin)
         self.outcome = Outcome(stream, meter, begin, begin, [None] * count, [None] * count, [0] * count, [0] * count)
-        self.keeps_events = False
+        self.tell: Callable[[Event], None] | None = None  # of everything that happens
         self.engine.step(begin, [InventoryLoaded(policy, stream.tree.budgets, tuple(hosts))])
         self.engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
 
@@ -127,9 +126,9 @@ class World:
         outcome.meter.close(outcome.end)
         return outcome
 
-    def _tell(self, event: Event) -> None:
-        if self.keeps_events:
-            self.outcome.events.append(event)
+    def _event(self, at: int, kind: str, workload: str, run: str = "", *more: Any) -> None:
+        if self.tell is not None:
+            self.tell(Event(at, kind, workload, run, *more))
 
     # -- what the engine decided ----------------------------------------------------------------------------------
 
@@ -154,7 +153,7 @@ class World:
         w = self.stream.workloads[number]
         self.attempts[decision.run] = Attempt(number, decision.members, at)
         self.outcome.meter.holds(w.budget, at, w.gpus, w.allocated)
-        self._tell(Event(at, "start", w.id, decision.run, decision.members))
+        self._event(at, "start", w.id, decision.run, decision.members)
 
     def _stop_decided(self, at: int, decision: StopDecided) -> None:
         attempt = self.attempts[decision.run]
@@ -163,7 +162,7 @@ class World:
             self.outcome.preempted[attempt.number] += 1
         w = self.stream.workloads[attempt.number]
         kind = "preempt" if decision.cause is StopCause.PREEMPT else "stop"
-        self._tell(Event(at, kind, w.id, decision.run, (), decision.for_workload or "", decision.reason))
+        self._event(at, kind, w.id, decision.run, (), decision.for_workload or "", decision.reason)
 
     # -- what happens to hosts and workloads ----------------------------------------------------------------------
 
@@ -171,7 +170,7 @@ class World:
         w = self.stream.workloads[number]
         if w.allocated:
             self.outcome.meter.wants(w.budget, w.submitted_at, w.gpus)
-        self._tell(Event(w.submitted_at, "submit", w.id))
+        self._event(w.submitted_at, "submit", w.id)
         return WorkloadSubmitted(w)
 
     def _happen(self, at: int, _: int, kind: int, run: RunId) -> list[Observation]:
@@ -211,7 +210,7 @@ class World:
             outcome.ended_at[number] = at
             if w.allocated:
                 outcome.meter.wants(w.budget, at, -w.gpus)
-            self._tell(Event(at, "end", w.id, run))
+            self._event(at, "end", w.id, run)
 
     def _kept_ms(self, attempt: Attempt) -> int:
         """Work that need not be done again: up to the last checkpoint before the stop, or to the stop itself."""
