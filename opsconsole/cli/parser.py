@@ -16,6 +16,13 @@ example:
   opsconsole submit --budget olmo/eval --gpus 2 --min-runtime 30m --resumable -- python train.py --resume
 """
 
+HEALTH_EPILOG = """\
+words in place of a host:
+  rules           what each error and reading means, by whose word
+  test FILE       what follows from a kernel's log, or from readings
+  parse-smi FILE  any output of nvidia-smi as readings in JSON
+"""
+
 
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
@@ -276,15 +283,17 @@ def _offline(commands: Any) -> None:
     check.add_argument("file", nargs="?", metavar="FILE")
     check.add_argument("--connect", action="store_true", help="try each host at once")
     _json(check)
-    health = _command(commands, "health", "health:run", "how hosts are, by which rule and evidence: docs/health.md")
-    health.add_argument(
-        "what",
-        nargs="?",
-        metavar="HOST",
-        help="default: every host; or `parse-smi FILE`: any output of nvidia-smi as readings in JSON",
+    health = _command(
+        commands,
+        "health",
+        "health:run",
+        "how hosts are, by which rule and evidence",
+        epilog=HEALTH_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    health.add_argument("file", nargs="?", metavar="FILE", help="- reads standard input")
-    health.add_argument("--fields", metavar="NAMES", help="with parse-smi: those that were asked for, by commas")
+    health.add_argument("what", nargs="?", metavar="HOST", help="default: every host; or one of the words below")
+    health.add_argument("file", nargs="?", metavar="FILE", help="of `test` and `parse-smi`; - reads standard input")
+    health.add_argument("--fields", metavar="NAMES", help="of an output without header: those that were asked for")
     _json(health)
     plan = commands.add_parser("plan", help="one pass on a snapshot: what would happen and why")
     plan.add_argument("file", metavar="FILE", help="from `opsconsole snapshot` or by hand; - reads standard input")

@@ -102,7 +102,7 @@ def _of_driver(probe: Mapping[str, Any], ago_s: float, expected: int, rules: Rul
 def driver_rule(text: str, rules: Rules) -> Rule:
     """By what the driver, or its absence, says."""
     low = text.lower()
-    met = (rule for rule in rules if rule.says and re.search(rule.says, low))
+    met = (rule for rule in rules if rule.id.startswith("driver:") and rule.says and re.search(rule.says, low))
     return next(met, rules["driver:unavailable"])
 
 
@@ -111,6 +111,10 @@ def _of_host(probe: Mapping[str, Any], ago_s: float, rules: Rules) -> Iterator[F
     said = said if isinstance(said, Mapping) else {}
     if why := gap(said.get("kernel_log")):
         yield finding(rules["host:kernel-log"], Evidence("reading", f"kernel log {why[0]}: {why[1]}", ago_s))
+    errors = probe.get("errors")
+    for text in map(str, errors if isinstance(errors, list) else []):
+        if re.search(rules["gpu:inforom"].says, text.lower()):
+            yield finding(rules["gpu:inforom"], Evidence("reading", text, ago_s))
     stuck = known(said.get("d_state_processes"))
     if isinstance(stuck, list) and stuck:
         text = f"{len(stuck)} processes in D state"
