@@ -42,7 +42,11 @@ class Cancelled(Exception):
 
 
 class Event(NamedTuple):
-    """What happened, for notebooks: `kind` is submit, start, preempt, stop or end."""
+    """What happened, for notebooks. A run holds its GPUs from `place` to `release`; one that ended does not stop.
+
+    `kind`: submit, place, start, preempt (decided, for whom and why), stop (decided otherwise), release, end (of the
+    workload).
+    """
 
     at: int
     kind: str
@@ -153,7 +157,7 @@ class World:
         w = self.stream.workloads[number]
         self.attempts[decision.run] = Attempt(number, decision.members, at)
         self.outcome.meter.holds(w.budget, at, w.gpus, w.allocated)
-        self._event(at, "start", w.id, decision.run, decision.members)
+        self._event(at, "place", w.id, decision.run, decision.members)
 
     def _stop_decided(self, at: int, decision: StopDecided) -> None:
         attempt = self.attempts[decision.run]
@@ -192,6 +196,7 @@ class World:
         attempt.begun_at = at
         if self.outcome.started_at[attempt.number] is None:
             self.outcome.started_at[attempt.number] = at
+        self._event(at, "start", self.stream.workloads[attempt.number].id, run)
         self._push(at + self.left_ms[attempt.number], ENDS, run)
         return [MemberStarted(run, host) for host in hosts]
 
@@ -200,6 +205,7 @@ class World:
         w = self.stream.workloads[number]
         del self.attempts[run]
         outcome.meter.holds(w.budget, at, -w.gpus, w.allocated)
+        self._event(at, "release", w.id, run)
         begun = attempt.begun_at is not None
         if not done:
             kept = self._kept_ms(attempt) if w.resumable else 0

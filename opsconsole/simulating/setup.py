@@ -95,8 +95,3 @@ def _table_tree(source: Source, log: Log) -> tuple[BudgetTree, str]:
 
 def _is_day(row: list[str], wanted: int) -> bool:
     return len(row) == wanted and DAY.fullmatch(row[0]) is not None and all(cell.strip().isdigit() for cell in row[1:])
-
-
-def tree_of(names: set[str]) -> BudgetTree:
-    """A leaf of equal weight for each name."""
-    return BudgetTree.of(Budget(BudgetId(name), name.replace("/", "_")) for name in names)

@@ -6,20 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from opsconsole.config.scalars import shown
 from opsconsole.simulating.job import Job, Log
+from opsconsole.simulating.leaves import Leaves
 from opsconsole.simulating.oddities import Odd, Oddities
-from opsconsole.simulating.rules import Drawn, Rules
-from opsconsole.simulating.setup import Variant, tree_of
+from opsconsole.simulating.rules import Drawn
+from opsconsole.simulating.setup import Variant
 from opsconsole.spans import format_span
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, WorkloadId
-from scheduler_core.shapes import Misfit, ShapeProblem, shape_problem
-from scheduler_core.units import HOUR
+from scheduler_core.shapes import Misfit, ShapeProblem, shape_problem, sizes_of
+from scheduler_core.units import HOUR, count
 from scheduler_core.workload import OnPreempt, Workload
 
-NOBODY = "none"  # the leaf of jobs that name nobody, where leaves are made from the log's names
 COPY_WITHIN_MS = HOUR  # copies of a job are submitted within so long after it
 
 
@@ -58,8 +57,8 @@ def make_stream(
 class _Maker:
     def __init__(self, jobs: Sequence[Job], hosts: Sequence[Host], variant: Variant, seed: int) -> None:
         rules = self.rules = variant.rules
-        self.hosts, self.policy = hosts, variant.policy
-        self.largest = max(host.gpus for host in hosts)
+        self.hosts, self.policy, self.sizes = hosts, variant.policy, sizes_of(hosts)
+        self.total = sum(host.gpus for host in hosts)
         self.leaves = Leaves(jobs, variant.tree, rules, seed)
         self.stream = Stream(self.leaves.tree)
         self.runtimes = Drawn(rules.min_runtime, seed, "min_runtime", 0)
@@ -68,12 +67,20 @@ class _Maker:
         self.known: dict[tuple[int, int | None], ShapeProblem | None] = {}
 
     def make(self, job: Job, times: float) -> Iterator[tuple[Workload, int]]:
-        """None where it cannot be replayed, which is counted; several with a larger demand."""
+        """None where it cannot be replayed, which is counted; several with a larger demand.
+
+        Every draw is made whatever becomes of the job.
+        """
+        ruled_ms, resumable, leaf = self.runtimes.of(job), self.resumable.of(job), None
         try:
-            workload = self._workload(job)
+            leaf = self.leaves.of(job)
+            workload = self._workload(job, leaf, ruled_ms, resumable)
         except Odd as odd:
             self.stream.oddities.add(odd.kind, job.line, odd.detail)
+            if leaf is not None:
+                self.stream.skipped[leaf] = self.stream.skipped.get(leaf, 0) + 1
             return
+        self._declare(job, workload)
         if times == 1:
             yield workload, job.run_ms
             return
@@ -83,18 +90,25 @@ class _Maker:
             copy = replace(workload, id=WorkloadId(f"{job.id}+{n}"), submitted_at=job.submitted_at + later)
             yield (copy if n else workload), job.run_ms
 
-    def _workload(self, job: Job) -> Workload:
-        """Every draw is made whatever becomes of it. Raises Odd."""
-        ruled_ms, resumable, leaf = self.runtimes.of(job), self.resumable.of(job), self.leaves.of(job)
-        minimum = self._min_runtime(job, ruled_ms)
+    def _declare(self, job: Job, workload: Workload) -> None:
+        """Counts what the log does not say of it."""
+        lacks = {
+            "min_runtime": job.min_runtime_ms is None,
+            "resumable": job.resumable is None,
+            "hosts": workload.hosts is not None and workload.hosts != job.hosts,
+        }
+        for attribute, is_lacking in lacks.items():
+            if is_lacking:
+                self.stream.declared[attribute] = self.stream.declared.get(attribute, 0) + 1
+
+    def _workload(self, job: Job, leaf: BudgetId, ruled_ms: int, resumable: bool) -> Workload:
+        """Raises Odd."""
         hosts, per_host = self._shape(job)
-        if job.resumable is None:
-            self._declare("resumable")
         workload = Workload(
             WorkloadId(job.id),
             leaf,
             job.gpus,
-            minimum,
+            self._min_runtime(job, ruled_ms),
             job.submitted_at,
             job.user,
             priority=job.priority,
@@ -106,14 +120,10 @@ class _Maker:
         self._check_shape(workload)
         return workload
 
-    def _declare(self, attribute: str) -> None:
-        self.stream.declared[attribute] = self.stream.declared.get(attribute, 0) + 1
-
     def _min_runtime(self, job: Job, ruled_ms: int) -> int:
         """A rule's value is held within the bounds; the log's own is as it is, or the job is left out."""
         low, high = self.policy.min_runtime_min_ms, self.policy.min_runtime_max_ms
         if job.min_runtime_ms is None:
-            self._declare("min_runtime")
             return min(max(ruled_ms, low), high) if ruled_ms else 0
         if job.min_runtime_ms and not low <= job.min_runtime_ms <= high:
             said = f"{job.id} declares {format_span(job.min_runtime_ms)}"
@@ -122,13 +132,14 @@ class _Maker:
 
     def _shape(self, job: Job) -> tuple[int | None, int | None]:
         """On as many hosts as the log says; else, where rule 16 would refuse, evenly on as few as divide it."""
-        gpus, hosts = job.gpus, job.hosts
-        if self.rules.trusts_hosts and hosts and hosts > 1 and gpus % hosts == 0 and gpus // hosts <= self.largest:
+        gpus, hosts, largest = job.gpus, job.hosts, self.sizes[0]
+        if gpus > self.total:
+            raise Odd("too_large", f"{job.id} asks for {count(gpus, 'GPU')} of {self.total}")
+        if self.rules.trusts_hosts and hosts and hosts > 1 and gpus % hosts == 0 and gpus // hosts <= largest:
             return hosts, gpus // hosts
-        if gpus <= self.largest or any(gpus % host.gpus == 0 for host in self.hosts[:1]):
+        if gpus <= largest or any(gpus % size == 0 for size in self.sizes):
             return None, None
-        number = next(n for n in range(-(-gpus // self.largest), gpus + 1) if gpus % n == 0)
-        self._declare("hosts")
+        number = next(n for n in range(-(-gpus // largest), gpus + 1) if gpus % n == 0)
         return number, gpus // number
 
     def _check_shape(self, workload: Workload) -> None:
@@ -137,40 +148,5 @@ class _Maker:
             self.known[alike] = shape_problem(workload, self.hosts)
         problem = self.known[alike]
         if problem is not None:
-            self.stream.skipped[workload.budget] = self.stream.skipped.get(workload.budget, 0) + 1
             kind = "too_large" if problem.kind is Misfit.TOO_FEW_HOSTS else "no_shape"
             raise Odd(kind, f"{workload.id}: {problem.text}")
-
-
-class Leaves:
-    """Whose budget a job is charged to. Without a tree each name of the log is a leaf."""
-
-    def __init__(self, jobs: Sequence[Job], tree: BudgetTree | None, rules: Rules, seed: int) -> None:
-        self.source = rules.budget if isinstance(rules.budget, str) else ""
-        self.ruled = None if isinstance(rules.budget, str) else Drawn(rules.budget, seed, "budget", "")
-        if not self.source:
-            named = [name for name in ("project", "user") if any(getattr(job, name) for job in jobs)]
-            self.source = named[0] if named else "all"
-        self.tree = tree or tree_of({self._name(job) for job in jobs} or {"all"})
-        self.paths = {self.tree.paths[leaf]: leaf for leaf in self.tree.leaves}
-        lasts = [self.tree.by_id[leaf].name for leaf in self.tree.leaves]
-        self.names = {
-            self.tree.by_id[leaf].name: leaf
-            for leaf in self.tree.leaves
-            if lasts.count(self.tree.by_id[leaf].name) == 1
-        }
-        self.names |= {str(leaf): leaf for leaf in self.tree.leaves}
-
-    def _name(self, job: Job) -> str:
-        return "all" if self.source == "all" else str(getattr(job, self.source)) or NOBODY
-
-    def of(self, job: Job) -> BudgetId:
-        """By its path, its id, or its name where no other leaf has it. Raises Odd."""
-        drawn = self.ruled.of(job) if self.ruled is not None else ""
-        name = job.budget or drawn or self._name(job)
-        leaf = self.paths.get(name) or self.names.get(name)
-        if leaf is None and len(self.tree.leaves) == 1 and self.source == "all":
-            return self.tree.leaves[0]
-        if leaf is None:
-            raise Odd("no_budget", f"{job.id} of {shown(name)}")
-        return leaf
