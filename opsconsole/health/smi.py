@@ -13,7 +13,7 @@ from typing import Any
 
 from opsconsole.health.field import Gpu, failed_field, value_field
 from opsconsole.health.smi_csv import Rows, is_header
-from opsconsole.health.smi_words import GPU_LINE, SECTION, read_columns, read_list, read_query, read_table
+from opsconsole.health.smi_words import GPU_LINE, MIG_LINE, SECTION, read_columns, read_list, read_query, read_table
 from opsconsole.health.smi_xml import read_xml
 from opsconsole.hostkit.kernel import Reader, parse_kmsg, parse_short
 from opsconsole.hostkit.pci import normal_address
@@ -24,8 +24,9 @@ MOST_BYTES = 64 << 20
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 LSPCI = re.compile(r"^((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) .*(?:10de|NVIDIA)", re.IGNORECASE)
 LSPCI_GPU = re.compile(r" (?:\"?0300|\"?0302|VGA compatible controller|3D controller)\b")
-KERNEL = re.compile(r"NVRM:|nvidia-nvswitch|^\d+,\d+,\d+,[^;]*;|^(?:<\d+>)?\[\s*\d+\.\d{6}\]")
+KERNEL = re.compile(r"NVRM:|nvidia-nvswitch|\skernel: |^\d+,\d+,\d+,[^;]*;|^(?:<\d+>)?\[\s*\d+\.\d{6}\]")
 XML_START = re.compile(r"<\?xml|<!DOCTYPE|<(?!unknown|defunct|none|null|inactive)[a-z]\w*[\s>]")
+IDENTITY = ("index", "uuid", "gpu_uuid", "id", "pci.bus_id", "gpu_bus_id", "serial")
 NEVER_FATAL = ("warning", "gpu_lost", "gpu_unreachable")
 HARMLESS = re.compile(r"^no (running processes|(mig-enabled|compute instances|gpu instances).*) found", re.IGNORECASE)
 NOTHING = "nothing was printed: of `nvidia-smi nvlink` that means a GPU without NVLink, else that nothing is known"
@@ -53,16 +54,21 @@ def read_output(data: bytes, asked: Sequence[str] | None = None) -> Output:
     troubles: list[Trouble] = []
     before, xml, after = _xml(text)
     body: list[str] = []
-    kernel, listed = Reader(), []
+    kernel, listed, of_kernel = Reader(), [], False
     for line in f"{before}\n{after}".split("\n") if xml else text.split("\n"):
         if not line.strip() or line.strip() == "--":
             continue
         if (trouble := trouble_of(line)) is not None:
             troubles.append(trouble)
         elif KERNEL.search(line):
+            of_kernel = True
             _kernel_line(kernel, line, output)
+        elif of_kernel and line.startswith((" ", "[")):
+            continue  # properties of a record of /dev/kmsg; other lines of dmesg -T
         elif LSPCI.match(line):
             listed += [normal_address(line.split()[0])] * bool(LSPCI_GPU.search(line))
+            if "(rev ff)" in line:
+                output.warnings.append(f"{plain(line)}: the device does not answer")
         else:
             body.append(line)
     if xml:
@@ -71,10 +77,20 @@ def read_output(data: bytes, asked: Sequence[str] | None = None) -> Output:
         output.warnings += [*wrong, *["a block without any field is left out" for gpu in gpus if not gpu]]
         messages += map(plain, body)
     else:
-        hopeless = any(trouble.kind not in NEVER_FATAL for trouble in troubles)
+        hopeless = of_kernel or any(trouble.kind not in NEVER_FATAL for trouble in troubles)
         _read_body(body, asked, hopeless, text.endswith("\n"), output, messages)
+    output.gpus = newest(output.gpus)
     _tell(output, troubles, messages, listed)
     return output
+
+
+def newest(gpus: list[Gpu]) -> list[Gpu]:
+    """Of several samples of one GPU (-l) the last. Two that differ in any of their names are two."""
+    found: dict[Any, Gpu] = {}
+    for gpu in gpus:
+        names = tuple((name, gpu[name]["value"]) for name in IDENTITY if name in gpu and gpu[name]["state"] == "value")
+        found[names or id(gpu)] = gpu
+    return list(found.values())
 
 
 def decoded(data: bytes) -> str:
@@ -109,8 +125,9 @@ def _kernel_line(reader: Reader, line: str, output: Output) -> None:
 def _read_body(
     body: list[str], asked: Sequence[str] | None, hopeless: bool, ended: bool, output: Output, messages: list[str]
 ) -> None:
-    if any(GPU_LINE.match(line) for line in body):
-        output.gpus = read_list(body)
+    if any(GPU_LINE.match(line) or MIG_LINE.match(line) for line in body):
+        output.gpus, rest = read_list(body)
+        messages += map(plain, rest)
     elif any(line.lstrip().startswith(("|", "+--", "+==")) for line in body):
         output.gpus = read_table(body)
         if output.gpus:
@@ -137,14 +154,15 @@ def _tell(output: Output, troubles: list[Trouble], messages: list[str], listed: 
             why = failed_field(trouble.text)
             output.gpus.append({"pci.bus_id": value_field(trouble.pci), "name": why, "uuid": why})
     if listed and len(listed) != shown:
-        said = f"the PCI bus lists {len(listed)} GPUs ({', '.join(listed)}), the driver shows {shown}"
+        named = ", ".join(listed)
+        said = f"the PCI bus lists {len(listed)} GPU{'s' * (len(listed) > 1)} ({named}), the driver shows {shown}"
         output.warnings.append(f"{said}: one that it does not show is lost, with or without an XID")
     for line in output.events:
         output.warnings.append(line["text"])
     ends = [trouble.text for trouble in troubles if trouble.kind not in NEVER_FATAL]
     rest = [message for message in messages if not HARMLESS.match(message)]
     unreachable = [trouble.text for trouble in troubles if trouble.kind in NEVER_FATAL[1:]]
-    fatal = [*ends, *rest] if ends else [] if shown else [*rest, *unreachable]
+    fatal = [*ends, *rest] if ends else [] if shown else [*unreachable, *rest]
     output.fatal = "; ".join(fatal) or None
     output.warnings += [trouble.text for trouble in troubles if trouble.kind == "warning"]
     output.warnings += [message for message in [*messages, *unreachable] if message not in fatal]

@@ -16,13 +16,15 @@ MESSAGE = re.compile(
     r"does not|deprecated|permissions?|reboot)\b|library version:",
     re.IGNORECASE,
 )
+PROSE = re.compile(r"(?:^|\s)[a-z]{2,}[.,;:]?(?=\s|$)")
 OWNERS = ("gpu_uuid", "gpu_bus_id", "gpu_serial", "gpu_name")
 
 
 def is_message(line: str) -> bool:
     """Words for people; a gap in a field is none, though it may use the same words."""
-    said = [cell for cell in cells_of(line) if sentinel(cell) is None]
-    return bool(MESSAGE.search(" ".join(said)))
+    cells = cells_of(line)
+    said = " ".join(cell for cell in cells if sentinel(cell) is None)
+    return bool(MESSAGE.search(said)) or (len(cells) == 1 and len(PROSE.findall(said)) > 2)
 
 
 class Rows:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opsconsole.health.field import Field, Gpu, field, snake, value_field
+from opsconsole.health.field import Field, Gpu, failed_field, field, snake, value_field
 
-GPU_LINE = re.compile(r"^GPU\s+(\d+):\s+(.*?)\s+\(UUID:\s*([^)\s]+)\)")
-MIG_LINE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*([^)\s]+)\)")
+GPU_LINE = re.compile(r"^GPU\s+(\d+):\s+(.*?)\s+\(UUID:\s*([^)]*)\)")
+MIG_LINE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*([^)]*)\)")
 LINK_LINE = re.compile(r"^\s*Link\s+(\d+)\s*:\s*(.*?)\s*$")
 IDENTITY = re.compile(
     r"^\|\s*(\d+)\s+(.+?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+|ERR!|N/A)\s+(\S+)\s*"
@@ -66,22 +66,27 @@ def _state(cells: tuple[str, ...]) -> Gpu:
     }
 
 
-def read_list(lines: Iterable[str]) -> list[Gpu]:
-    """-L and `nvlink`. An instance or a link belongs to the GPU above it. A link's state is what is printed of it."""
+def read_list(lines: Iterable[str]) -> tuple[list[Gpu], list[str]]:
+    """-L and `nvlink`: (GPUs, other lines). An instance or a link belongs to the GPU above it, where one is listed.
+
+    A link's state is what is printed of it: only the inventory knows whether one that is down should be up.
+    """
     found: list[Gpu] = []
+    rest: list[str] = []
     for line in lines:
         if gpu := GPU_LINE.match(line):
             found.append(_fields(("index", "name", "uuid"), gpu.groups()))
-        elif not found:
-            continue
         elif instance := MIG_LINE.match(line):
+            found = found or [{"uuid": failed_field("the GPU of this instance is not listed")}]
             entry = _fields(("profile", "device", "uuid"), instance.groups())
             found[-1].setdefault("mig_devices", value_field([]))["value"].append(entry)
-        elif link := LINK_LINE.match(line):
-            what, _, rest = link.group(2).rpartition(": ")
+        elif (link := LINK_LINE.match(line)) and found:
+            what, _, state = link.group(2).rpartition(": ")
             name = f"link.{link.group(1)}" + (f".{snake(what)}" if what else "")
-            found[-1][name] = field(name, rest.strip("<>") if rest.startswith("<") else rest)
-    return found
+            found[-1][name] = field(name, state.strip("<>") if state.startswith("<") else state)
+        else:
+            rest.append(line)
+    return found, rest
 
 
 def read_columns(lines: Iterable[str]) -> list[Gpu]:

@@ -15,8 +15,8 @@ from .readings import plain
 
 TEXT_MAX = 1000
 BUS = r"(?:PCI:)?((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
-XID = re.compile(r"NVRM: Xid \(" + BUS + r"(?:\s*GPU-[\w-]+)?\): (\d+)(?:,\s*(.*))?$")
-SXID = re.compile(r"nvidia-nvswitch\d*: SXid \(" + BUS + r"\): (\d+)(?:,\s*(.*))?$")
+XID = re.compile(r"NVRM: Xid \(" + BUS + r"(?:\s*GPU-[\w:-]+)?\): (\d+)\s*(?:,\s*(.*))?$")
+SXID = re.compile(r"nvidia-nvswitch\d*: SXid \(" + BUS + r"\): (\d+)\s*(?:,\s*(.*))?$")
 PID = re.compile(r"pid='?(\d+)'?")
 NAME = re.compile(r"name=(?!<unknown>)([^,]+)")
 CAUSE = re.compile(r"caused by previous Xid (\d+)")

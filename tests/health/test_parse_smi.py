@@ -315,6 +315,59 @@ def test_a_warning_anywhere_takes_no_row_away(at: int) -> None:
     assert found.warnings == ["infoROM is corrupted at gpu 0000:B3:00.0"] and found.fatal is None
 
 
+@pytest.mark.parametrize(
+    ("text", "shown", "fatal"),
+    [
+        (
+            "NVIDIA-SMI has failed because you are not:\n\ta) running as an administrator or\n\tb) there is no TCC\n",
+            0,
+            True,
+        ),
+        (
+            "Unable to determine the device handle for GPU 0000:02:00.0: interrupts.\ndetails and steps that help\n",
+            1,
+            True,
+        ),
+        ("NVIDIA: no NVIDIA devices found\n", 0, True),
+        ("No MIG-enabled devices found.\n", 0, False),
+        (
+            "ERROR: ld.so: object 'x.so' cannot be preloaded: ignored.\n0, 33 %, NVIDIA A100\n1, 34 %, NVIDIA A100\n",
+            2,
+            False,
+        ),
+        (
+            "Warning: persistence mode is disabled on device 00000000:00:1E.0. See the man page.\nindex, name\n0, A\n",
+            1,
+            False,
+        ),
+        ("NVIDIA GeForce GTX 1080 Ti\nNVIDIA RTX 6000 Ada Generation\n", 2, False),
+        ("index, temperature.gpu\n0, 33\n1, 34\n0, 35\n1, 36\n", 2, False),  # -l: the last sample counts
+        ("  MIG 1g.5gb      Device  2: (UUID: MIG-cccc)\n", 1, False),
+        ("GPU 0: A100 (UUID: Unknown Error)\nGPU 1: A100 (UUID: GPU-x)\n", 2, False),
+        (
+            "GPU 0: A100 (UUID: GPU-x)\nNVML: Unable to retrieve NVLink information as all links are inActive\n",
+            1,
+            False,
+        ),
+        ("16:00.0 3D controller: NVIDIA Corporation GA102GL [L40S] (rev ff)\n--\nNo devices were found\n", 0, True),
+        (
+            "4,1,9876543210,-;NVRM: Xid (PCI:0000:9b:00): 119, pid=4\n SUBSYSTEM=pci\n DEVICE=+pci:0000:9b:00.0\n",
+            0,
+            False,
+        ),
+        (
+            "[Mon Nov 30 07:56:59 2026] NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=1\n[Mon Nov 30 07:56:59 2026] x\n",
+            0,
+            False,
+        ),
+        ("\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n", 0, True),
+    ],
+)
+def test_how_many_gpus_there_are(text: str, shown: int, fatal: bool) -> None:
+    found = read(text)
+    assert (len(found.gpus), found.fatal is not None) == (shown, fatal), found
+
+
 def test_one_gpu_that_cannot_be_reached_stands_beside_the_others() -> None:
     lost = "Unable to determine the device handle for GPU0: 0000:02:00.0: GPU is lost.  Reboot the system\n"
     found = read(csv(ROWS) + lost)
