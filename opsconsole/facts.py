@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from opsconsole.readings import GpuSaid, HostReading, dicts, is_number, text_of, value
@@ -54,18 +54,24 @@ def lives(run: dict[str, Any]) -> bool:
 
 
 def host_seen(
-    host: HostName, reading: HostReading, expected: int, free_bytes: int, mine: Collection[str] | None = None
+    host: HostName,
+    reading: HostReading,
+    gpus: Sequence[GpuSaid],
+    expected: int,
+    free_bytes: int,
+    mine: Collection[str] | None = None,
 ) -> HostSeen:
     """Unknown is not zero: a slot whose processes or memory cannot be read is unfit, not free.
 
-    `mine`: tokens of the engine's runs (default: all that the host lists). A run that it does not have, of another
-    store or of a journal that was lost, keeps its GPUs: they count as foreign.
+    `gpus`: what the reading's probe says of them. `mine`: tokens of the engine's runs (default: all that the host
+    lists). A run that it does not have, of another store or of a journal that was lost, keeps its GPUs: they count as
+    foreign.
     """
     tokens = reading.runs.keys() if mine is None else mine
     strange = [run for token, run in reading.runs.items() if token not in tokens and lives(run)]
     taken = {uuid for run in strange for uuid in run.get("gpus") or ()}
     ids, foreign, unfit = [""] * expected, 0, (1 << expected) - 1
-    for gpu in reading.gpus:
+    for gpu in gpus:
         slot = gpu.slot
         if type(slot) is int and 0 <= slot < expected:
             ids[slot] = text_of(value(gpu.uuid))
@@ -73,8 +79,8 @@ def host_seen(
             foreign |= (strangers or ids[slot] in taken) << slot
             unfit &= ~((fit and bool(ids[slot])) << slot)
     alive = any(map(lives, reading.runs.values()))
-    told = bool(reading.gpus) or not expected
-    readable = told and all(isinstance(value(gpu.processes), list) for gpu in reading.gpus)
+    told = bool(gpus) or not expected
+    readable = told and all(isinstance(value(gpu.processes), list) for gpu in gpus)
     empty = not alive and not foreign and readable
     return HostSeen(host, reading.boot_id, tuple(ids), foreign, unfit, empty, reading.machine)
 
@@ -84,9 +90,12 @@ def judge(gpu: GpuSaid, tokens: Collection[str], free_bytes: int) -> tuple[bool,
     processes = value(gpu.processes)
     if not isinstance(processes, list):
         return False, False
-    listed = dicts(processes)
-    ours = any(p.get("run") in tokens for p in listed)
-    strangers = any(p.get("run") not in tokens and not p.get("system") for p in listed)
+    ours = strangers = False
+    for process in dicts(processes):
+        if process.get("run") in tokens:
+            ours = True
+        elif not process.get("system"):
+            strangers = True
     used = value(gpu.readings.memory_used_bytes)
     full = not isinstance(used, int | float) or used >= free_bytes
     return strangers, ours or strangers or not full

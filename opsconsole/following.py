@@ -7,32 +7,38 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from opsconsole.clock import BootClock, wall_now_ms
 from opsconsole.errors import StoreError
+from opsconsole.health.rounds import Rounds
 from opsconsole.ports import ClusterStore, JournalEvent, Leadership
 from opsconsole.readings import KERNEL, HostReading
 from opsconsole.site import Site
 from scheduler_core.state import ClusterState
 
 FOLLOW_S = 0.2
+KEPT_MS = 5_000
 EVENTS_KEPT = 5000
 LOOK_BACK_MS = 24 * 3_600_000
 
 
 @dataclass
 class Follower:
-    """`changed` is set, and `version` grows, whenever there is something new to show."""
+    """`version` grows whenever there is news. Readings are none: they come all the time, and are shown as they age."""
 
     site: Site
     store: ClusterStore
     alarms: dict[str, str] = field(default_factory=dict, init=False)
     events: list[JournalEvent] = field(default_factory=list, init=False)  # worth telling, the newest last
     readings: defaultdict[str, HostReading] = field(default_factory=lambda: defaultdict(HostReading), init=False)
-    changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     version: int = field(default=0, init=False)
+    rounds: Rounds = field(init=False)  # what is thought of hosts' health
+    _kept: dict[str, Any] = field(default_factory=dict, init=False)
+    _kept_at: tuple[int | None, int] = field(default=(None, 0), init=False)
 
     def __post_init__(self) -> None:
+        self.rounds = Rounds(self.site.health)
         self.recover()
         for warning in self.following.warnings:
             self.alarms["snapshot"] = warning
@@ -49,9 +55,22 @@ class Follower:
     def state(self) -> ClusterState:
         return self.engine.state
 
+    def kept(self) -> dict[str, Any]:
+        """Where screens keep what they worked out of all workloads: empty again once anything is decided, and every few
+        seconds, since a few reasons move with time alone.
+        """
+        at = (self.decided, self.clock.now() // KEPT_MS)
+        if at != self._kept_at or at[0] is None:
+            self._kept_at, self._kept = at, {}
+        return self._kept
+
+    @property
+    def decided(self) -> int | None:
+        """The row of the journal at which the state stands; None while it is ahead of the journal."""
+        return self.following.seq
+
     def touch(self) -> None:
         self.version += 1
-        self.changed.set()
 
     def alarm(self, about: str, text: str) -> None:
         """Stands until it is over: an empty text ends it."""
@@ -113,6 +132,5 @@ class Follower:
 
     def read_kernels(self) -> None:
         """What kernels told the leader before: agents do not repeat it."""
-        for key, (wall_ms, body) in self.store.readings({}).items():
-            if key.endswith(KERNEL):
-                self.readings[key.removesuffix(KERNEL)].take_kernel(wall_ms, body)
+        for key, (wall_ms, body) in self.store.readings({}, ending=KERNEL).items():
+            self.readings[key.removesuffix(KERNEL)].take_kernel(wall_ms, body)

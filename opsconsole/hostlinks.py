@@ -134,7 +134,8 @@ class HostLinks:
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             self.picture.alarm(f"host {host}", f"{host} said what cannot be understood: {what}")
-        self.picture.touch()
+        if kind != "line":
+            self.picture.touch()
 
     def _take_in(self, kind: str, host: str, payload: Any) -> None:
         if kind == "connected":

@@ -247,19 +247,22 @@ class Leader:
     async def _keep_readings(self) -> None:
         """The newest readings for followers; nothing depends on them."""
         sent: dict[str, int] = {}
-        told: dict[str, bytes] = {}
+        told: dict[str, int] = {}
         while True:
             fresh = {
                 host: (r.wall_ms, r.body)
                 for host, r in self.picture.readings.items()
                 if r.body and sent.get(host) != r.wall_ms
             }
-            rows = {host: r.kernel_row() for host, r in self.picture.readings.items() if r.kernel or host in told}
-            changed = {host: row for host, row in rows.items() if told.get(host) != row}
-            fresh |= {host + KERNEL: (wall_now_ms(), row) for host, row in changed.items()}
+            changed = {
+                host: r
+                for host, r in self.picture.readings.items()
+                if (r.kernel or host in told) and r.kernel_heard != told.get(host)
+            }
+            told |= {host: r.kernel_heard for host, r in changed.items()}
+            sent |= {host: at for host, (at, _) in fresh.items()}
+            fresh |= {host + KERNEL: (wall_now_ms(), r.kernel_row()) for host, r in changed.items()}
             if fresh:
-                sent |= {host: at for host, (at, _) in fresh.items()}
-                told |= changed
                 with contextlib.suppress(StoreError):
                     await self.journal.write(self.picture.store.put_readings, fresh)
             await asyncio.sleep(READINGS_S)

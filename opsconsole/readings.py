@@ -63,7 +63,6 @@ class HostReading:
 
     boot_id: str = ""
     body: bytes = b""  # the probe as it was sent; empty: none yet
-    gpus: list[GpuSaid] = field(default_factory=list)
     probe_at: float | None = None
     wall_ms: int = 0
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by token, whoever started them
@@ -71,6 +70,7 @@ class HostReading:
     kernel: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KERNEL_LINES))
     kernel_boot: str = ""  # the boot that these lines are of
     kernel_at: int = 0  # wall time (ms) of their row in the store, as it was read last
+    kernel_heard: int = 0  # grows with each change of these lines
     delay: Delay = field(default_factory=Delay)
     seen: HostSeen | None = None  # the last one sent, while it is true
     stale: bool = False
@@ -78,6 +78,11 @@ class HostReading:
     refused: str = ""  # why what answers does not count as this host
     untold: list[Observation] | None = None  # of its runs, while nobody knows whether it is the machine that has them
     _probe: Probe | None = None
+
+    @property
+    def gpus(self) -> list[GpuSaid]:
+        """What the newest probe says of them."""
+        return probe_said(self.body).gpus if self.body else []
 
     @property
     def probe(self) -> Probe | None:
@@ -88,10 +93,14 @@ class HostReading:
 
     def heard_kernel(self, lines: Any, boot_id: str) -> None:
         """More lines of the kernel's log. Those of an earlier boot are of no interest any more."""
+        more = dicts(lines)
         if boot_id != self.kernel_boot:
             self.kernel.clear()
             self.kernel_boot = boot_id
-        self.kernel.extend(dicts(lines))
+        elif not more:
+            return
+        self.kernel.extend(more)
+        self.kernel_heard += 1
 
     def kernel_row(self) -> bytes:
         """For the store."""

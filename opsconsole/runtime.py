@@ -41,6 +41,12 @@ class Runtime(Follower):
     def pool(self) -> Pool | None:
         return None if self.leader is None else self.leader.links.pool
 
+    @property
+    def decided(self) -> int | None:
+        if self.leader is None:
+            return super().decided
+        return None if self.leader.journal.ahead else self.leader.journal.seq
+
     async def ask(self, observation: Observation, deadline_s: float = 10.0) -> None:
         """Journalled when it returns: by this process if it leads, else by the leader. Raises OpsConsoleError."""
         for problem in await self.ask_all([observation], deadline_s):

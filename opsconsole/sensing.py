@@ -10,7 +10,7 @@ from typing import Any
 
 from opsconsole.facts import host_seen, lives, run_facts
 from opsconsole.machines import Machines
-from opsconsole.readings import Delay, HostReading, dicts, probe_said, text_of
+from opsconsole.readings import Delay, GpuSaid, HostReading, dicts, probe_said, text_of
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,
@@ -118,11 +118,11 @@ class Sensing:
         """
         said, reading, now = probe_said(body), self.readings[host], time.monotonic()
         age_s = reading.delay.of(said.uptime_s, now)
-        reading.body, reading.gpus, reading.probe_at, reading.stale = body, said.gpus, now - age_s, self._too_old(age_s)
+        reading.body, reading.probe_at, reading.stale = body, now - age_s, self._too_old(age_s)
         reading.wall_ms = time.time_ns() // 1_000_000 - int(age_s * 1000)
         reading.boot_id = self._boot(host, said.boot_id or reading.boot_id)
         reading.heard_kernel((), reading.boot_id)
-        self.emit(self._seen(host))
+        self.emit(self._seen(host, said.gpus))
 
     def tick(self) -> None:
         """Readings that have become too old are said to be (rule 26)."""
@@ -168,15 +168,16 @@ class Sensing:
         has = record.runs if record is not None else ()
         return frozenset(t for t, run in runs.items() if self._of_store(run) and (t in has or not lives(run)))
 
-    def _seen(self, host: str) -> list[Observation]:
+    def _seen(self, host: str, gpus: list[GpuSaid] | None = None) -> list[Observation]:
         """What rule 26 needs to know of the host, when it is news. A host whose name stands for another machine is as
-        good as unreachable.
+        good as unreachable. `gpus`: as its newest probe says, where that is at hand.
         """
         reading = self.readings[host]
         if reading.probe_at is None or reading.stale:
             return []
         free_bytes = self.free_memory_mib() * MIB
-        seen = host_seen(HostName(host), reading, self.gpus(host), free_bytes, self._mine(host))
+        said = reading.gpus if gpus is None else gpus
+        seen = host_seen(HostName(host), reading, said, self.gpus(host), free_bytes, self._mine(host))
         if seen == reading.seen:
             return []
         refused, reading.refused = reading.refused, self.machines.refusal(seen)

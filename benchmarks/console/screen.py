@@ -12,6 +12,7 @@ import re
 import select
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Iterator, Sequence
@@ -100,6 +101,8 @@ def on_screen(words: Sequence[str], size: tuple[int, int] = SIZE) -> Iterator[Sc
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, size)
     environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the second start has byte code, as an installed console has
+    environment["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "opsconsole-bytecode")
     began = time.perf_counter()
     process = subprocess.Popen(
         words,

@@ -62,6 +62,7 @@ class Place:
             inventory.digest,
             document(self.file, inventory.text, left),
             left,
+            inventory.health.overrides,
         )
 
     async def reread(self, digest: str) -> Site:
@@ -165,6 +166,8 @@ def view_of(runtime: Runtime, pending: PendingInventory | None = None) -> Cluste
         Told(tuple(runtime.events)),
         runtime.version,
         pending,
+        rounds=runtime.rounds,
+        kept=runtime.kept(),
     )
 
 

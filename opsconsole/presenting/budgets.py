@@ -30,15 +30,15 @@ COLUMNS = (
 
 
 def waiting_by_budget(state: ClusterState) -> tuple[Counter[BudgetId], dict[BudgetId, list[int]]]:
-    """GPUs wanted and spans waited (ms), per budget with all below it."""
+    """GPUs wanted, and since when each waits, per budget with all below it."""
     wanted: Counter[BudgetId] = Counter()
-    waits: dict[BudgetId, list[int]] = {}
+    since: dict[BudgetId, list[int]] = {}
     for record in state.workloads.values():
         if record.phase is WorkloadPhase.WAITING:
             for budget in state.budgets.chains[record.workload.budget]:
                 wanted[budget] += record.workload.gpus
-                waits.setdefault(budget, []).append(state.now - record.workload.submitted_at)
-    return wanted, waits
+                since.setdefault(budget, []).append(record.workload.submitted_at)
+    return wanted, since
 
 
 def running_by_budget(state: ClusterState) -> tuple[Counter[BudgetId], Counter[BudgetId]]:
@@ -67,7 +67,7 @@ def budgets_table(view: ClusterView) -> TableView:
     state = view.state
     state.index.expire(state.now)
     standings = Standings(state)
-    wanted, waits = waiting_by_budget(state)
+    wanted, since = view.once("waiting", lambda: waiting_by_budget(state))
     allocated, free = running_by_budget(state)
     rows = []
     for budget, rank in depth_first(standings):
@@ -76,7 +76,7 @@ def budgets_table(view: ClusterView) -> TableView:
         depth = len(state.budgets.chains[budget]) - 1
         over = balance is not None and balance >= 1
         text = "no share" if balance is None else f"{float(balance):5.2f} {bar(float(balance))}"
-        longest = p90(waits.get(budget, []))
+        longest = p90([state.now - at for at in since.get(budget, ())])
         cells = (
             Cell("  " * depth + clean(b.name, 60)),
             _weight(state, b),

@@ -105,12 +105,12 @@ def _limit(state: ClusterState, level: BudgetId) -> str:
 
 def _work(state: ClusterState, budget: BudgetId) -> str:
     allocated, free = running_by_budget(state)
-    wanted, waits = waiting_by_budget(state)
+    wanted, since = waiting_by_budget(state)
     runs = [run for run in state.runs.values() if budget in state.budgets.chains[run.budget] and run.allocated]
     protected = sum(run.gpus for run in runs if run.protected(state.now))
     line = f"{count(allocated[budget], 'GPU')} run for it, {protected} of them protected"
     line += f", and {free[budget]} unallocated" if free[budget] else ""
-    longest = f", the longest for {span(max(waits[budget]))}" if waits.get(budget) else ""
+    longest = f", the longest for {span(state.now - min(since[budget]))}" if since.get(budget) else ""
     return f"{line}; {count(wanted[budget], 'GPU')} wait{longest}."
 
 

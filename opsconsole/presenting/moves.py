@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opsconsole.presenting.queue import order_of
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.queueing import queue_order
 from scheduler_core.units import MINUTE
 
 EVERY_MS = MINUTE
@@ -22,6 +22,6 @@ class Moves:
         """Where each stood when it was looked at first, at most ten minutes ago."""
         now = view.state.now
         if not self._kept or now - self._kept[-1][0] >= EVERY_MS:
-            self._kept.append((now, {wid: n for n, wid in enumerate(queue_order(view.state), start=1)}))
+            self._kept.append((now, {wid: n for n, wid in enumerate(order_of(view), start=1)}))
             del self._kept[: -KEPT - 1]
         return self._kept[0][1]

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from opsconsole.presenting.breaker import breaker_lines, wished
 from opsconsole.presenting.hosts import AWAY, STALE_INTERVALS, failures
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
+from opsconsole.presenting.summary import held_of
 from opsconsole.presenting.text import clean, count, few, span
+from opsconsole.presenting.verdicts import verdict_of
 from opsconsole.presenting.view import ClusterView
-from opsconsole.presenting.xids import fatal_xids
 from scheduler_core.apply_decisions import MACHINE
 from scheduler_core.breaker import still_waits
 from scheduler_core.drain import active_drains, eta, why_unknown
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.state import HostRecord
-from scheduler_core.workload import WorkloadPhase
 
 COLUMNS = (
     Column("", 1),
@@ -140,11 +140,9 @@ def _failing(view: ClusterView, record: HostRecord) -> Need | None:
     found = failures(view, record)
     if not found:
         return None
-    mend = [todo for _, todo in fatal_xids(record, view.facts(record.host.name), view.state.now)]
+    mend = [one.action.removeprefix("drain, ") for one in verdict_of(view, record).findings if one.weight.drains]
     name = record.host.name
-    todo = (
-        f"drain it; then {'; '.join(dict.fromkeys(mend)) or 'reset the GPU, or reboot'}; undrain returns it to service"
-    )
+    todo = f"drain it; then {'; '.join(dict.fromkeys(mend))}; undrain returns it to service"
     return Need(f"host:{name}:health", name, f"serves and fails: {'; '.join(found[:2])}", todo, name)
 
 
@@ -157,13 +155,13 @@ def _drains(view: ClusterView) -> Iterator[Need]:
 
 
 def _held(view: ClusterView) -> Iterator[Need]:
-    for wid, record in view.state.workloads.items():
-        if record.phase is WorkloadPhase.HELD:
-            why = f"held: {record.reason or 'no reason given'}"
-            failed = record.held_by == MACHINE  # at the end of its run; when a person held it is not kept
-            since = view.state.now - record.waiting_since if failed else None
-            todo = f"release lets it wait again, cancel ends it; opsconsole logs {wid} shows what it wrote"
-            yield Need(f"held:{wid}", wid, why, todo, wid, since, grave=False)
+    for wid in held_of(view):
+        record = view.state.workloads[wid]
+        why = f"held: {record.reason or 'no reason given'}"
+        failed = record.held_by == MACHINE  # at the end of its run; when a person held it is not kept
+        since = view.state.now - record.waiting_since if failed else None
+        todo = f"release lets it wait again, cancel ends it; opsconsole logs {wid} shows what it wrote"
+        yield Need(f"held:{wid}", wid, why, todo, wid, since, grave=False)
 
 
 def _held_back(view: ClusterView) -> Iterator[Need]:

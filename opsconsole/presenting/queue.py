@@ -14,7 +14,7 @@ from opsconsole.presenting.view import ClusterView
 from scheduler_core.explain import Explainer, Hold, HoldKind
 from scheduler_core.ids import WorkloadId
 from scheduler_core.queueing import queue_order
-from scheduler_core.state import WorkloadRecord
+from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.workload import Workload, WorkloadPhase
 
 COLUMNS = (
@@ -97,7 +97,7 @@ VALUES: dict[str, Callable[[Waiting], Any]] = {
 
 def queue_table(view: ClusterView, before: Mapping[str, int] | None = None) -> TableView:
     """`before`: earlier positions by workload, for a column that tells how far each has moved since."""
-    order = queue_order(view.state)
+    order = order_of(view)
     explainer, workloads = Explainer(view.state), view.state.workloads
 
     def waiting(at: int) -> Waiting:
@@ -145,11 +145,18 @@ def run_label(workload: Workload, run: str) -> str:
     return workload_label(workload.id, workload.name) + run[len(workload.id) :]
 
 
+def order_of(view: ClusterView) -> list[WorkloadId]:
+    """All that wait or are held, in rule 6's order."""
+    return view.once("order", lambda: queue_order(view.state))
+
+
 def why_counts(view: ClusterView) -> dict[str, int]:
     """How many wait for which kind of reason, the most frequent first."""
-    if not view.reasons:
-        explainer = Explainer(view.state)
-        waiting = (r for r in view.state.workloads.values() if r.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD))
-        counts = Counter(explainer.hold(record).kind.value for record in waiting)
-        view.reasons.update(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    return view.reasons
+    return view.once("reasons", lambda: _why_counts(view.state))
+
+
+def _why_counts(state: ClusterState) -> dict[str, int]:
+    explainer = Explainer(state)
+    waiting = (r for r in state.workloads.values() if r.phase in (WorkloadPhase.WAITING, WorkloadPhase.HELD))
+    counts = Counter(explainer.hold(record).kind.value for record in waiting)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

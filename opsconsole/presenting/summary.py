@@ -12,6 +12,7 @@ from opsconsole.presenting.view import ClusterView
 from opsconsole.probes import utilisation
 from scheduler_core.drain import active_drains
 from scheduler_core.fleet import HostState
+from scheduler_core.ids import WorkloadId
 from scheduler_core.workload import WorkloadPhase
 
 LATE_LAG_S = 5.0
@@ -101,10 +102,15 @@ def health_line(view: ClusterView) -> str:
 
 def queue_line(view: ClusterView) -> str:
     """How many wait, the longest, and how many are held."""
-    state = view.state
-    waits = sorted(state.now - r.workload.submitted_at for r in state.waiting())
-    held = sum(1 for r in state.workloads.values() if r.phase is WorkloadPhase.HELD)
-    if not waits:
-        return f"nobody waits{f', {held} held' if held else ''}"
-    more = f", {held} held" if held else ""
+    since = view.once("since", lambda: sorted(record.workload.submitted_at for record in view.state.waiting()))
+    more = f", {len(held)} held" if (held := held_of(view)) else ""
+    if not since:
+        return f"nobody waits{more}"
+    waits = [view.state.now - at for at in reversed(since)]
     return f"{len(waits)} waiting{more}, oldest {span(waits[-1])}, p90 wait {span(p90(waits))}"
+
+
+def held_of(view: ClusterView) -> list[WorkloadId]:
+    """Those that wait for a person."""
+    workloads = view.state.workloads
+    return view.once("held", lambda: [wid for wid, r in workloads.items() if r.phase is WorkloadPhase.HELD])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from opsconsole.health.rounds import Rounds
 from scheduler_core.state import ClusterState
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ class OpenPlan:
 class ClusterView:
     """Immutable but for `state`, which belongs to the engine: read it, never change it.
 
-    `failing`: what is wrong with hosts, kept from the first look on; `reasons`: how many wait why, likewise.
+    `rounds`: what is thought of hosts' health, from look to look. `kept`: what was worked out of all workloads,
+    shared by the views of a few seconds in which nothing was decided.
     """
 
     cluster: str
@@ -83,12 +87,19 @@ class ClusterView:
     version: int = 0
     pending: PendingInventory | None = None
     others: Sequence[OpenPlan] = ()
-    failing: dict[str, list[str]] = field(default_factory=dict, compare=False)
-    reasons: dict[str, int] = field(default_factory=dict, compare=False)
+    rounds: Rounds = field(default_factory=Rounds, compare=False)
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def wall(self, at_ms: int) -> int:
         """Cluster time as wall time, for people."""
         return self.wall_ms + (at_ms - self.state.now)
+
+    def once(self, what: str, work: Callable[[], T]) -> T:
+        """For what takes a look at every workload and moves with decisions, not with the clock."""
+        if what not in self.kept:
+            self.kept[what] = work()
+        found: T = self.kept[what]
+        return found
 
     def facts(self, host: str) -> HostFacts:
         return self.hosts.get(host, HostFacts("never seen"))

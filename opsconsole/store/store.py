@@ -208,12 +208,12 @@ class Store:
         with self._writing(), transaction(self._db):
             self._db.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
 
-    def readings(self, known: Mapping[str, int]) -> dict[str, tuple[int, bytes]]:
-        """As they were put, those with another wall time than is `known` of the host."""
+    def readings(self, known: Mapping[str, int], ending: str = "") -> dict[str, tuple[int, bytes]]:
+        """As they were put, those with another wall time than is `known` of the host; of names that end so."""
         fresh: dict[str, tuple[int, bytes]] = {}
         with speaking(self.path):
             for host, at in self._db.execute("SELECT host, wall_ms FROM readings").fetchall():
-                if known.get(host) != at:
+                if known.get(host) != at and host.endswith(ending):
                     row = self._db.execute("SELECT wall_ms, body FROM readings WHERE host = ?", (host,)).fetchone()
                     fresh[host] = row[0], zlib.decompress(row[1])
         return fresh

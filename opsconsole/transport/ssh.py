@@ -248,6 +248,7 @@ async def open_session(conn: asyncssh.SSHClientConnection, session: Session) -> 
     """Start /bin/sh on the connection's only session. Raises TransportError."""
     try:
         await conn.create_session(lambda: SshChannel(session), EXEC_COMMAND, encoding=None, request_pty=False)
+        conn.set_keepalive(0)  # the session watches itself, and a timer set anew with every packet costs a fortieth
     except asyncssh.ChannelOpenError as error:
         raise TransportError(
             session.host,

@@ -30,12 +30,15 @@ class ConsoleBase(ConsolePages):
 
     def on_mount(self) -> None:
         self._remove_signals = on_signals(self._leave)
-        for name, work in {"source": self.source.run, **self.source.beside}.items():
-            self.supervisor.keep(name, work)
         self.set_interval(LOOK_S, self._look)
         self.set_interval(AGE_S, self._age)
         self.show_pane(self.pane)
         self.redraw()
+        self.call_after_refresh(self._begin)  # what is known is shown before anything else is done
+
+    def _begin(self) -> None:
+        for name, work in {"source": self.source.run, **self.source.beside}.items():
+            self.supervisor.keep(name, work)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys that come in a burst, as over a slow line: each does its work before the next one is looked at.
