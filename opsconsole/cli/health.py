@@ -11,7 +11,6 @@ from rich.text import Text
 
 from opsconsole.cli.asking import look
 from opsconsole.cli.tables import output, print_table
-from opsconsole.cli.wiring import Place
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import find_inventory, read_inventory
 from opsconsole.config.yamlio import read_named
@@ -21,6 +20,7 @@ from opsconsole.health.smi import MOST_BYTES, read_output
 from opsconsole.health.verdict import Verdict, judge
 from opsconsole.health.watching import Watch
 from opsconsole.presenting import health as shown
+from opsconsole.presenting.verdicts import MARKS
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,8 +68,7 @@ def test(args: argparse.Namespace) -> int:
 def hosts(args: argparse.Namespace) -> int:
     """All of them, or one with its evidence."""
     _, view = look(args)
-    table = Place.of(args).inventory.health.rules
-    found = shown.verdicts(view, table)
+    found = shown.verdicts(view)
     if args.what is not None:
         if args.what not in found:
             known = ", ".join([*found][:5])
@@ -94,7 +93,7 @@ def _one(args: argparse.Namespace, host: str | None, verdict: Verdict) -> int:
         print(json.dumps({"host": host, **shown.verdict_data(verdict)}, indent=2))
         return 0
     console = output()
-    console.print(Text.assemble(f"{host}: " if host else "", shown.MARKS[verdict.status].text))
+    console.print(Text.assemble(f"{host}: " if host else "", MARKS[verdict.status].text))
     if verdict.findings:
         print_table(shown.findings_table(verdict), console)
     for line in shown.evidence_lines(verdict) or ["nothing speaks against it"]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from opsconsole.cli.kept import led_by
 from opsconsole.cli.reloading import pending
 from opsconsole.cli.wiring import Place
-from opsconsole.presenting.hosts import problems
+from opsconsole.presenting.hosts import failures
 from opsconsole.presenting.sentences import sentence
 from opsconsole.presenting.text import clean, count, few
-from opsconsole.presenting.view import ClusterView, HostFacts
+from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
 from opsconsole.site import INVENTORY
 from scheduler_core.decisions import PassDone
@@ -32,7 +32,7 @@ def lead_sentences(plan: LeadPlan, view: ClusterView) -> list[str]:
     answered = f"{len(hosts) - len(away)} of {count(len(hosts), 'host')} can be used"
     lines = [f"{answered}; {count(plan.live_runs, 'live run')}.", *_away(plan, away)]
     lines += [f"{host} is lost with runs: its fence command powers it off." for host in plan.fenced]
-    lines += [words for host in hosts if host not in away and (words := _lacks(hosts[host], view.facts(host)))]
+    lines += [words for host in hosts if host not in away and (words := _lacks(hosts[host], view))]
     done = [f"At once: {sentence(d)}" for d in plan.decisions if not isinstance(d, PassDone)]
     return lines + (done or ["At once: nothing."])
 
@@ -48,12 +48,12 @@ def _away(plan: LeadPlan, away: dict[HostName, HostRecord]) -> Iterator[str]:
         yield f"{_named(names)}: {why}{'; what runs there is left alone' if runs else ''}."
 
 
-def _lacks(record: HostRecord, facts: HostFacts) -> str:
+def _lacks(record: HostRecord, view: ClusterView) -> str:
     """GPUs that nothing can be placed on."""
     host, unfit, foreign = record.host, record.unfit.bit_count(), record.foreign.bit_count()
     found = [f"{unfit} of its {count(host.gpus, 'GPU')} cannot be used"] if unfit else []
     found += [f"processes of others are on {foreign}"] if foreign else []
-    found += problems(record, facts)[:1] if unfit else []
+    found += failures(view, record)[:1] if unfit else []
     return f"{host.name}: {', '.join(found)}." if found else ""
 
 

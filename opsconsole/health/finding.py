@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from opsconsole.health.rules import Rule, Severity
 
-Reading = Mapping[str, Any]
+Reading = dict[str, Any]
 MOST_EVIDENCE = 5
 
 
@@ -79,7 +78,7 @@ def finding(rule: Rule, evidence: Evidence, pci: str = "", slot: int | None = No
 
 def known(reading: Any) -> Any:
     """The value of a reading; None in its other states and for what is no reading."""
-    return reading.get("v") if isinstance(reading, Mapping) else None
+    return reading.get("v") if isinstance(reading, dict) else None
 
 
 def number(found: Any) -> float | None:
@@ -88,6 +87,6 @@ def number(found: Any) -> float | None:
 
 def gap(reading: Any) -> tuple[str, str] | None:
     """(failed or denied, why); None for a value, and for what is absent."""
-    if not isinstance(reading, Mapping) or "v" in reading:
+    if not isinstance(reading, dict) or "v" in reading:
         return None
     return next(((state, str(reading[state])) for state in ("failed", "denied") if state in reading), None)

@@ -26,42 +26,36 @@ class Look:
     blind: set[tuple[str, str]] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
 class Gpu:
-    """One of a probe, foreign data."""
+    """One of a probe, foreign data. `busy`: its utilisation in percent, None where that is not known."""
 
-    said: Mapping[str, Any]
-    ago_s: float
+    __slots__ = ("ago_s", "busy", "pci", "readings", "said", "slot")
 
-    @property
-    def pci(self) -> str:
-        return str(self.said.get("pci") or "")
-
-    @property
-    def slot(self) -> int | None:
-        slot = self.said.get("slot")
-        return slot if type(slot) is int else None
-
-    @property
-    def readings(self) -> Mapping[str, Any]:
-        found = self.said.get("readings")
-        return found if isinstance(found, Mapping) else {}
+    def __init__(self, said: Mapping[str, Any], ago_s: float) -> None:
+        self.said, self.ago_s = said, ago_s
+        slot, readings = said.get("slot"), said.get("readings")
+        self.pci = str(said.get("pci") or "")
+        self.slot = slot if type(slot) is int else None
+        self.readings: Mapping[str, Any] = readings if isinstance(readings, dict) else {}
+        self.busy = number(known(self.readings.get("utilization_percent")))
 
     def find(self, rule: Rule, source: str, text: str) -> Finding:
         return finding(rule, Evidence(source, text, self.ago_s), self.pci, self.slot)
 
     def reading(self, key: str) -> Reading:
         """`remap_spare_banks.none` is a part of one."""
-        whole, _, part = key.partition(".")
-        found = self.readings.get(whole)
-        if part and isinstance(known(found), Mapping):
-            return {"v": known(found).get(part)}
-        return found if isinstance(found, Mapping) else {}
+        found = self.readings.get(key)
+        if found is None and "." in key:
+            key, _, part = key.partition(".")
+            found = self.readings.get(key)
+            parts = known(found)
+            return {"v": parts.get(part)} if isinstance(parts, dict) else self.reading(key)
+        return found if isinstance(found, dict) else {}
 
 
 def gpus_of(probe: Mapping[str, Any], ago_s: float) -> list[Gpu]:
     listed = probe.get("gpus")
-    return [Gpu(gpu, ago_s) for gpu in listed if isinstance(gpu, Mapping)] if isinstance(listed, list) else []
+    return [Gpu(gpu, ago_s) for gpu in listed if isinstance(gpu, dict)] if isinstance(listed, list) else []
 
 
 def look(probe: Mapping[str, Any], ago_s: float, expected: int, rules: Rules) -> Look:
@@ -88,12 +82,14 @@ def _of_driver(probe: Mapping[str, Any], ago_s: float, expected: int, rules: Rul
     driver = probe.get("driver")
     why = gap(driver)
     if why is None:
-        if known(driver) is None and expected:
+        if isinstance(driver, dict) and "absent" in driver and expected:
             found.findings.append(finding(rules["driver:no-library"], Evidence("reading", "no driver", ago_s)))
             return False
+        if known(driver) is None and expected:
+            found.unknown.append("it does not say whether it has a driver")
         return True
     rule = driver_rule(why[1], rules)
-    found.findings.append(finding(rule, Evidence("reading", f"driver: {why[1]}", ago_s)))
+    found.findings.append(finding(rule, Evidence("reading", why[1], ago_s)))
     if rule.id in SILENT_DRIVERS:
         found.unknown.append(f"the driver does not answer: {why[1]}")
     return False
@@ -181,7 +177,7 @@ def asks(one: Finding, number: int, rules: Rules) -> Finding:
 
 
 def _busy_enough(gpu: Gpu, rule: Rule) -> bool:
-    return not rule.busy or (number(known(gpu.reading("utilization_percent"))) or 0.0) >= rule.busy
+    return not rule.busy or (gpu.busy or 0.0) >= rule.busy
 
 
 def met(gpu: Gpu, key: str, op: str, limit: Any) -> str:

@@ -19,32 +19,28 @@ BUSY_PERCENT, IDLE_PERCENT = 50.0, 5.0
 def peer_findings(gpus: Sequence[Gpu], rules: Rules) -> Iterator[Finding]:
     """Compared is only with those that are as busy, or as idle; of fewer than three nothing follows."""
     yield from _links(gpus, rules)
-    for name, loaded in (("busy", True), ("idle", False)):
-        same = [gpu for gpu in gpus if _is_loaded(gpu) is loaded]
-        for gpu in same:
-            others = [other for other in same if other is not gpu]
-            heat = _beside(gpu, others, "temperature_c")
-            rule = rules["heat:peers"]
-            if heat and rule.limit is not None and heat[0] - heat[1] >= rule.limit:
-                yield gpu.find(rule, "peers", f"{heat[0]:g} C, the median of its {name} peers is {heat[1]:g} C")
-            clock = _beside(gpu, others, "sm_clock_mhz") if loaded else None
-            rule = rules["clock:peers"]
-            if clock and rule.limit is not None and clock[0] <= clock[1] * (1 - rule.limit / 100):
-                yield gpu.find(rule, "peers", f"{clock[0]:g} MHz, the median of its busy peers is {clock[1]:g} MHz")
+    busy = [gpu for gpu in gpus if gpu.busy is not None and gpu.busy >= BUSY_PERCENT]
+    idle = [gpu for gpu in gpus if gpu.busy is not None and gpu.busy < IDLE_PERCENT]
+    heat, clock = rules["heat:peers"], rules["clock:peers"]
+    for name, group in (("busy", busy), ("idle", idle)):
+        for gpu, own, others in _beside(group, "temperature_c"):
+            if own - others >= (heat.limit or 0.0):
+                yield gpu.find(heat, "peers", f"{own:g} C, the median of its {name} peers is {others:g} C")
+    for gpu, own, others in _beside(busy, "sm_clock_mhz"):
+        if own <= others * (1 - (clock.limit or 0.0) / 100):
+            yield gpu.find(clock, "peers", f"{own:g} MHz, the median of its busy peers is {others:g} MHz")
 
 
-def _is_loaded(gpu: Gpu) -> bool | None:
-    busy = number(known(gpu.reading("utilization_percent")))
-    if busy is None or IDLE_PERCENT <= busy < BUSY_PERCENT:
-        return None
-    return busy >= BUSY_PERCENT
-
-
-def _beside(gpu: Gpu, others: Sequence[Gpu], key: str) -> tuple[float, float] | None:
-    """(its own, the median of the others); None where there is too little to compare."""
-    own = number(known(gpu.reading(key)))
-    found = [value for other in others if (value := number(known(other.reading(key)))) is not None]
-    return None if own is None or len(found) < LEAST_PEERS else (own, median(found))
+def _beside(gpus: Sequence[Gpu], key: str) -> Iterator[tuple[Gpu, float, float]]:
+    """Each with its own reading and the median of the others'."""
+    found = [(gpu, value) for gpu in gpus if (value := number(known(gpu.reading(key)))) is not None]
+    values = sorted(value for _, value in found)
+    if len(found) <= LEAST_PEERS or values[0] == values[-1]:
+        return
+    for gpu, value in found:
+        others = values.copy()
+        others.remove(value)
+        yield gpu, value, median(others)
 
 
 def _links(gpus: Sequence[Gpu], rules: Rules) -> Iterator[Finding]:

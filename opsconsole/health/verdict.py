@@ -85,7 +85,7 @@ def judge(said: Said, rules: Rules, watch: Watch | None = None, now: float = 0.0
     events = read_events(said.kernel, said.uptime_s if uptime_s is None else uptime_s, age_s)
     if said.cleared_ago_s is not None:
         events = [event for event in events if event.ago_s is None or event.ago_s <= said.cleared_ago_s]
-    slots = {gpu.pci: gpu.slot for gpu in gpus_of(probe, age_s) if gpu.slot is not None}
+    slots = {gpu.pci: gpu.slot for gpu in gpus_of(probe, age_s) if gpu.pci and gpu.slot is not None}
     found = [*states, *event_findings(events, slots, rules)]
     found = obey_driver(found, driver_says(probe, asked_by_driver(events)), rules)
     found.sort(key=lambda one: (-one.weight.rank, -one.severity.rank, one.slot is None, one.slot or 0, one.rule.id))
@@ -101,7 +101,7 @@ def _proven(found: Iterable[Finding], said: Said) -> bool:
 
 def driver_says(probe: Mapping[str, Any], told: Mapping[str, int]) -> dict[str, int]:
     """The driver's recovery action by GPU: as it is now, else as the kernel's log told it last."""
-    now = {gpu.pci: known(gpu.reading("recovery_action")) for gpu in gpus_of(probe, 0.0)}
+    now = {gpu.pci: known(gpu.reading("recovery_action")) for gpu in gpus_of(probe, 0.0) if gpu.pci}
     return {**told, **{pci: asked for pci, asked in now.items() if type(asked) is int}}
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opsconsole.presenting.hosts import failures, value, warnings
+from opsconsole.health.finding import Finding
+from opsconsole.health.rules import Severity
+from opsconsole.presenting.hosts import value, warnings
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import sentence, source_of, subject_of
 from opsconsole.presenting.text import clean, day_clock, span
+from opsconsole.presenting.verdicts import sentence as finding_sentence
+from opsconsole.presenting.verdicts import verdict_of
 from opsconsole.presenting.view import ClusterView, HostFacts
-from opsconsole.presenting.xids import FATAL, ago_s
 from scheduler_core.ids import HostName
 from scheduler_core.observations import MemberExited, MemberReleased, MemberStarted
 
@@ -34,6 +37,13 @@ COUNTERS = (
 BRAKES = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 TOLD = 200
 TOKENS = {"hardware": "warn", "person": "accent"}
+OF_SEVERITY = {
+    Severity.INFO: "dim",
+    Severity.APPLICATION: "",
+    Severity.WATCH: "warn",
+    Severity.DEGRADED: "bad",
+    Severity.FATAL: "bad",
+}
 
 
 def evidence_table(view: ClusterView, name: str) -> TableView:
@@ -44,10 +54,10 @@ def evidence_table(view: ClusterView, name: str) -> TableView:
     facts = view.facts(name)
     rows = []
     if facts.probe is not None:
-        rows = [_now(facts, f"verdict:{n}", "verdict", what, "bad") for n, what in enumerate(failures(view, record))]
+        rows = [_verdict(facts, n, one) for n, one in enumerate(verdict_of(view, record).findings)]
         rows += [_now(facts, f"warning:{n}", "verdict", what, "warn") for n, what in enumerate(warnings(record, facts))]
         rows += [_now(facts, f"counter:{what}", "counter", what, "warn") for what in _counters(facts.probe)]
-    since = sorted([*_kernel(facts), *_told(view, name)], key=lambda row: row.data["ago_s"])
+    since = sorted([*_kernel(view, facts), *_told(view, name)], key=lambda row: row.data["ago_s"])
     empty = "nothing speaks against it" if facts.probe is not None else "no readings, and nothing has happened to it"
     return TableView("Evidence", COLUMNS, (*rows, *since), empty)
 
@@ -61,6 +71,14 @@ def _now(facts: HostFacts, key: str, source: str, what: str, token: str) -> Row:
     """As old as the readings that it follows from."""
     age_s = facts.age_s or 0.0
     return _row(key, age_s, span(int(age_s * 1000)), source, what, token)
+
+
+def _verdict(facts: HostFacts, n: int, one: Finding) -> Row:
+    """By which rule of whom, what it asks for, and who would say otherwise."""
+    rule = " ".join(filter(None, (one.rule.id, one.rule.source, one.rule.date)))
+    otherwise = "".join(f"; {who} says: {says}" for who, says in one.differ)
+    what = f"{finding_sentence(one)} [{rule}: {one.action}{otherwise}]"
+    return _now(facts, f"verdict:{n}", "verdict", what, OF_SEVERITY[one.weight])
 
 
 def _counters(probe: Any) -> Iterator[str]:
@@ -82,23 +100,33 @@ def _amount(found: Any) -> str:
     return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
-def _kernel(facts: HostFacts) -> Iterator[Row]:
+def _kernel(view: ClusterView, facts: HostFacts) -> Iterator[Row]:
     """Lines of the kernel's log since boot, each with what its code means and asks for."""
     for n, line in enumerate(facts.kernel):
-        ago = ago_s(line, facts)
+        ago = _ago_s(line, facts)
         age_s = max(0.0, ago or 0.0)
-        code = xid.get("code") if isinstance(xid := line.get("xid"), dict) else None
-        meaning, todo = FATAL.get(code, ("", "")) if isinstance(code, int) else ("", "")
-        rule = f" [XID {code}: {meaning}; {todo}]" if meaning else ""
-        text = clean(str(line.get("text") or f"XID {code}"), 200) + rule
+        told = line.get("xid")
+        xid: dict[str, Any] = told if isinstance(told, dict) else {}
+        code = xid.get("code")
+        rule = view.rounds.rules[f"xid:{code}"] if type(code) is int and not xid.get("sxid") else None
+        meaning = f" [XID {code}: {rule.meaning}; {rule.action}]" if rule else ""
+        text = clean(str(line.get("text") or f"XID {code}"), 200) + meaning
         yield _row(
             f"kernel:{line.get('monotonic_s')}:{n}",
             age_s,
             "?" if ago is None else span(int(age_s * 1000)),
             "kernel log",
             text,
-            "bad" * bool(meaning),
+            OF_SEVERITY[rule.severity] if rule else "",
         )
+
+
+def _ago_s(line: Mapping[str, Any], facts: HostFacts) -> float | None:
+    """How long ago a line of the kernel's log was written; None where it or the readings do not say."""
+    at, uptime_s = line.get("monotonic_s"), (facts.probe or {}).get("uptime_s")
+    if not isinstance(at, int | float) or not isinstance(uptime_s, int | float):
+        return None
+    return uptime_s - at + (facts.age_s or 0.0)
 
 
 def _told(view: ClusterView, name: str) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsconsole.presenting.drains import drain_of
-from opsconsole.presenting.hosts import AWAY, failures, warnings
+from opsconsole.presenting.hosts import AWAY, failures, warnings, watched
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import count, day_clock, span
 from opsconsole.presenting.view import ClusterView
@@ -30,7 +30,7 @@ def host_lines(view: ClusterView, record: HostRecord) -> list[str]:
     if facts.probe is None:
         lines.append("There are no readings of it: nothing is known of its health.")
     else:
-        lines += [f"{failure}." for failure in failures(view, record)]
+        lines += [f"{said}." for said in (*failures(view, record), *watched(view, record))]
     if (drain := drain_of(view.state, record)) is not None:
         at = eta(view.state, drain)
         lines.append(
@@ -60,7 +60,7 @@ def host_figures(view: ClusterView, record: HostRecord) -> dict[str, Any]:
         "free": record.free.bit_count(),
         "leaked": record.leaked.bit_count(),
         "foreign": record.foreign.bit_count(),
-        "problems": [*failures(view, record), *warnings(record, facts)] if facts.probe is not None else [],
+        "problems": [*failures(view, record), *watched(view, record), *warnings(record, facts)],
         "runs": {run: _protected_until_ms(view, view.state.runs[run]) for run in record.runs},
         "empty_by_ms": None if empty_at is None else view.wall(empty_at),
         "cordon_ends_ms": None if ends is None else view.wall(ends),

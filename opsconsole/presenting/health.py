@@ -8,22 +8,12 @@ from typing import Any
 from opsconsole.health.finding import Finding
 from opsconsole.health.incidents import Incident, faults_of, incidents
 from opsconsole.health.rules import Rule, Rules, Severity
-from opsconsole.health.verdict import Said, Status, Verdict, judge
+from opsconsole.health.verdict import Status, Verdict
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, few, span
+from opsconsole.presenting.verdicts import MARKS, sentence, verdict_of
 from opsconsole.presenting.view import ClusterView
-from scheduler_core.fleet import Reach
-from scheduler_core.state import HostRecord
 
-OLD_INTERVALS = 5  # of probes: readings that are older say nothing of now
-AWAY = (Reach.UNREACHABLE, Reach.LOST, Reach.NEVER_SEEN)
-MARKS = {
-    Status.OK: Cell("✓ ok", "good"),
-    Status.WARN: Cell("! warn", "warn"),
-    Status.DEGRADED: Cell("▼ degraded", "bad"),
-    Status.FAIL: Cell("✖ fail", "bad"),
-    Status.UNKNOWN: Cell("? unknown", "unknown"),
-}
 TOKENS = {Severity.WATCH: "warn", Severity.DEGRADED: "bad", Severity.FATAL: "bad"}
 ORDER = tuple(status.value for status in (Status.FAIL, Status.DEGRADED, Status.UNKNOWN, Status.WARN, Status.OK))
 HOSTS = (
@@ -52,17 +42,8 @@ RULES = (
 )
 
 
-def said_of(view: ClusterView, record: HostRecord) -> Said:
-    """What a host has told, as far as this console knows it."""
-    facts = view.facts(record.host.name)
-    fresh = record.reach not in AWAY and facts.age_s is not None and facts.age_s <= OLD_INTERVALS * view.interval_s
-    cleared = None if record.by is None else max(0, view.state.now - record.since) / 1000
-    return Said(record.host.gpus, facts.probe, facts.age_s, facts.kernel, fresh, cleared)
-
-
-def verdicts(view: ClusterView, rules: Rules) -> dict[str, Verdict]:
-    """Of one look each."""
-    return {name: judge(said_of(view, record), rules) for name, record in view.state.hosts.items()}
+def verdicts(view: ClusterView) -> dict[str, Verdict]:
+    return {name: verdict_of(view, record) for name, record in view.state.hosts.items()}
 
 
 def incidents_of(view: ClusterView, found: Mapping[str, Verdict]) -> list[Incident]:
@@ -103,15 +84,6 @@ def _what(verdict: Verdict) -> str:
     more = f"; {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
     was = f"{why}; last heard of: " if verdict.status is Status.UNKNOWN else ""
     return f"{was}{sentence(worst)}{more}"
-
-
-def sentence(one: Finding) -> str:
-    """`GPU 3: XID 79, GPU fell off the bus, 2 times`."""
-    kind, _, name = one.rule.id.partition(":")
-    code = f"{kind.upper()} {name}, " if name.isdigit() else ""
-    times = f", {count(one.count, 'time')}" if one.count > 1 else ""
-    yet = "" if one.confirmed else "; not yet for as long as it must last"
-    return clean(f"{one.where}: {code}{one.rule.meaning}{times}{yet}", 200)
 
 
 def findings_table(verdict: Verdict) -> TableView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opsconsole.presenting.drains import drain_of, draining_words
 from opsconsole.presenting.facts import Line, fact_lines
-from opsconsole.presenting.hosts import AWAY, failures, health, mark, value, warnings
+from opsconsole.presenting.hosts import AWAY, failures, health, mark, value, warnings, watched
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
@@ -82,7 +82,7 @@ def _link(view: ClusterView, record: HostRecord, facts: HostFacts) -> list[Cell]
 def _health(view: ClusterView, record: HostRecord, facts: HostFacts) -> list[Cell]:
     word = health(view, record)
     was = "last heard of: " if record.reach in AWAY else ""
-    found = [*failures(view, record), *warnings(record, facts)] if facts.probe is not None else []
+    found = [*failures(view, record), *watched(view, record), *warnings(record, facts)]
     return [word, Cell(f": {was}{'; '.join(found)}" if found else "", word.token)]
 
 

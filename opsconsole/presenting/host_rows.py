@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from opsconsole.presenting.hosts import AWAY, failures, gpu_values, health, is_fresh, known, mark, warnings
+from opsconsole.presenting.hosts import AWAY, failures, gpu_values, health, is_fresh, known, mark, warnings, watched
 from opsconsole.presenting.rows import Cell, Column, LazyRows, TableView
 from opsconsole.presenting.text import clean, span
 from opsconsole.presenting.view import ClusterView, HostFacts
@@ -14,11 +14,11 @@ from scheduler_core.fleet import HostState
 from scheduler_core.state import HostRecord
 
 FRESH = {"✖": "lost", "?": "unknown", "○": "stale", "◐": "late", "●": "live"}  # by mark, the worst first
-HEALTH = ("fail", "unknown", "warn", "ok")
+HEALTH = ("fail", "degraded", "unknown", "warn", "ok")
 COLUMNS = (
     Column("HOST", 11, by="host", most=18),
     Column("FRESH", 9, most=20, by="fresh why", order=tuple(FRESH.values())),
-    Column("HEALTH", 9, by="health", order=HEALTH),
+    Column("HEALTH", 9, most=10, by="health", order=HEALTH),
     Column("GPUS", 5, right=True, by="gpus"),
     Column("BUSY", 7, right=True, by="busy_percent"),
     Column("TEMP", 7, right=True, from_width=100, by="temperature_c"),
@@ -70,7 +70,8 @@ class HostLook:
     def problems(self) -> list[str]:
         if self.facts.probe is None:
             return []
-        return [*failures(self.view, self.record), *warnings(self.record, self.facts)]
+        view, record = self.view, self.record
+        return [*failures(view, record), *watched(view, record), *warnings(record, self.facts)]
 
     @cached_property
     def busy_percent(self) -> float | None:

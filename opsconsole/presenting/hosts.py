@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsconsole.health.rules import Severity
+from opsconsole.health.verdict import Status
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, few, span
+from opsconsole.presenting.verdicts import MARKS, sentence, verdict_of
 from opsconsole.presenting.view import ClusterView, HostFacts
-from opsconsole.presenting.xids import fatal_xids
-from opsconsole.probes import is_calm
 from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
 
@@ -54,45 +55,21 @@ def known(values: list[Any]) -> list[float]:
 
 
 def health(view: ClusterView, record: HostRecord) -> Cell:
-    """A first word on health: what the readings themselves say. Silence is unknown, never ok."""
-    facts = view.facts(record.host.name)
-    if facts.probe is None or record.reach not in (Reach.FRESH, Reach.STALE):
-        return Cell("? unknown", "unknown")
-    if failures(view, record):
-        return Cell("✖ fail", "bad")
-    if record.foreign or record.leaked:
-        return Cell("! warn", "warn")
-    return Cell("✓ ok", "good")
+    """The verdict; a host on which GPUs are in others' hands is not quite well either. Silence is unknown, never ok."""
+    found = verdict_of(view, record)
+    if found.status is Status.OK and (record.foreign or record.leaked):
+        return MARKS[Status.WARN]
+    return MARKS[found.status]
 
 
 def failures(view: ClusterView, record: HostRecord) -> list[str]:
-    """What makes a host unfit to serve: fatal errors that its kernel log tells, then what its readings say."""
-    name = record.host.name
-    if name not in view.failing:
-        facts = view.facts(name)
-        told = [what for what, _ in fatal_xids(record, facts, view.state.now)]
-        view.failing[name] = told + problems(record, facts) if facts.probe is not None else []
-    return view.failing[name]
+    """What makes a host unfit to serve, in words."""
+    return [sentence(one) for one in verdict_of(view, record).findings if one.weight.drains]
 
 
-def problems(record: HostRecord, facts: HostFacts) -> list[str]:
-    """What is wrong with GPUs of a host, in words."""
-    if is_calm(facts.probe) and all(record.gpu_ids) and len(record.gpu_ids) >= record.host.gpus:
-        return []
-    driver = (facts.probe or {}).get("driver")
-    if isinstance(driver, dict) and "v" not in driver:
-        return [f"driver: {clean(str(driver.get('failed') or driver.get('denied') or 'absent'), 80)}"]
-    found = []
-    gpus = {gpu.get("slot"): gpu for gpu in (facts.probe or {}).get("gpus", [])}
-    for slot in range(record.host.gpus):
-        gpu = gpus.get(slot)
-        if gpu is None:
-            found.append(f"GPU {slot} is missing")
-        elif "failed" in (gpu.get("uuid") or {}):
-            found.append(f"GPU {slot}: {clean(str(gpu['uuid']['failed']), 80)}")
-        elif any("failed" in r for r in gpu.get("readings", {}).values() if isinstance(r, dict)):
-            found.append(f"GPU {slot} has readings that fail")
-    return found
+def watched(view: ClusterView, record: HostRecord) -> list[str]:
+    """What does not, and is to be watched."""
+    return [sentence(one) for one in verdict_of(view, record).findings if one.weight is Severity.WATCH]
 
 
 def warnings(record: HostRecord, facts: HostFacts) -> list[str]:

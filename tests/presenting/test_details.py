@@ -65,12 +65,17 @@ def test_evidence_is_what_is_so_now_and_then_the_newest() -> None:
     view = source.view()
     rows = evidence_table(view, "gpu003").rows
     said = [(row.cells[1].text, row.cells[2].text) for row in rows]
-    assert said[0] == ("verdict", "XID 48, uncorrectable memory error, 3m20s ago")
-    assert ("verdict", "GPU 5: GPU is lost") in said
+    assert [source_ for source_, _ in said[:5]] == ["verdict"] * 5
+    verdicts = [text for _, text in said[:5]]
+    assert verdicts[0].startswith("GPU 5: does not answer any more: GPU is lost [gpu:lost ")
+    assert verdicts[1] == (
+        "XID 48, uncorrectable memory error, 3m20s ago [xid:48 NVIDIA Xid catalogue 2025-10-29: drain, reset the GPU]"
+    )
+    assert "; watched, until it has lasted [heat:hardware" in verdicts[3]
     assert ("counter", "GPU 2: ecc volatile uncorrected 3") in said and ("counter", "GPU 2: row remap pending") in said
     assert ("counter", "GPU 2 is slowed down: hw thermal slowdown") in said
     kernel = next(text for source_, text in said if text.startswith("[red]"))
-    assert kernel.endswith("[XID 48: uncorrectable memory error; reset the GPU; if it repeats, run the diagnostic]")
+    assert kernel.endswith("[XID 48: uncorrectable memory error; drain, reset the GPU]")
     ages = [row.data["ago_s"] for row in rows if row.cells[1].text not in ("verdict", "warning", "counter")]
     assert ages == sorted(ages)
 

@@ -80,7 +80,7 @@ def texts(table: TableView, key: str) -> dict[str, str]:
         ("gpu001", "gpu001 is draining, by kim: fan change, ticket 118."),
         ("gpu001", "It is empty by 15:36 at the latest."),
         ("gpu003", "It answers: the newest readings are 0s old, a question takes 10 ms."),
-        ("gpu003", "GPU 5: GPU is lost."),
+        ("gpu003", "GPU 5: does not answer any more: GPU is lost."),
         ("gpu006", "It is unreachable (auth failed: Permission denied (publickey)); the newest readings are 4m old."),
         ("gpu006", "w6~1 ran there when it was last heard of, protected until 18:16."),
     ],
@@ -215,7 +215,8 @@ def test_without_a_driver_one_cause_is_told(source: FakeSource) -> None:
     """Not eight GPUs that are missing."""
     source.probes["gpu003"] = {"driver": {"failed": "Driver/library version mismatch"}, "gpus": []}
     row = next(row for row in hosts_table(source.view()).rows if row.key == "gpu003")
-    assert row.data["problems"] == ["driver: Driver/library version mismatch"] and row.data["health"] == "fail"
+    assert row.data["problems"] == ["driver and library have different versions: Driver/library version mismatch"]
+    assert (row.data["health"], row.cells[2].text) == ("degraded", "▼ degraded")
 
 
 # -- freshness -------------------------------------------------------------------------------------------------------

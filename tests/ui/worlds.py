@@ -38,7 +38,7 @@ def probe(gpus: int, busy: int = 90, failed: int | None = None) -> dict[str, Any
         }
         return {"slot": slot, "uuid": {"v": f"GPU-{slot}"}, "name": {"v": "H100"}, "readings": readings}
 
-    return {"gpus": [gpu(slot) for slot in range(gpus)]}
+    return {"driver": {"v": "570.86"}, "gpus": [gpu(slot) for slot in range(gpus)]}
 
 
 @dataclass

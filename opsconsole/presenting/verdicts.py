@@ -1,0 +1,47 @@
+"""What is thought of a host's health, from what it has told, and how that is said in a line."""
+
+from __future__ import annotations
+
+from opsconsole.health.finding import Finding
+from opsconsole.health.verdict import Said, Status, Verdict
+from opsconsole.presenting.rows import Cell
+from opsconsole.presenting.text import clean, count, span
+from opsconsole.presenting.view import ClusterView
+from opsconsole.probes import is_calm
+from scheduler_core.fleet import Reach
+from scheduler_core.state import HostRecord
+
+OLD_INTERVALS = 5  # of probes: readings that are older say nothing of now
+MARKS = {
+    Status.OK: Cell("✓ ok", "good"),
+    Status.WARN: Cell("! warn", "warn"),
+    Status.DEGRADED: Cell("▼ degraded", "bad"),
+    Status.FAIL: Cell("✖ fail", "bad"),
+    Status.UNKNOWN: Cell("? unknown", "unknown"),
+}
+
+
+def said_of(view: ClusterView, record: HostRecord) -> Said:
+    """What a host has told, as far as this console knows it. What a person has seen to is over."""
+    facts = view.facts(record.host.name)
+    answers = record.reach in (Reach.FRESH, Reach.STALE)
+    fresh = answers and facts.age_s is not None and facts.age_s <= OLD_INTERVALS * view.interval_s
+    cleared_s = None if record.by is None else max(0, view.state.now - record.since) / 1000
+    return Said(record.host.gpus, facts.probe, facts.age_s, facts.kernel, fresh, cleared_s)
+
+
+def verdict_of(view: ClusterView, record: HostRecord) -> Verdict:
+    said = said_of(view, record)
+    return view.rounds.verdict(record.host.name, said, is_calm(said.probe), view.state.now / 1000)
+
+
+def sentence(one: Finding) -> str:
+    """`GPU 3: XID 79, GPU fell off the bus, 2 times, 5s ago`; of readings what they are."""
+    kind, _, name = one.rule.id.partition(":")
+    where = "" if one.where == "host" else f"{one.where}: "
+    if name.isdigit():
+        times = f", {count(one.count, 'time')}" if one.count > 1 else ""
+        ago = "" if one.ago_s is None else f", {span(int(one.ago_s * 1000))} ago"
+        return clean(f"{where}{kind.upper()} {name}, {one.rule.meaning}{times}{ago}", 200)
+    yet = "" if one.confirmed else "; watched, until it has lasted"
+    return clean(f"{where}{one.rule.meaning}: {one.evidence[0].text}{yet}", 200)
