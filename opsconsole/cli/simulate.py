@@ -62,9 +62,11 @@ def _replayed(args: argparse.Namespace, progress: Callable[[float], None]) -> re
     times = _number("--scale-demand", args.scale_demand, 0.001, MOST_TIMES)
     seeds, workers = _whole("--seeds", args.seeds, MOST_SEEDS), _whole("--workers", args.workers, 4096)
     hosts = parse_cluster(args.cluster)
-    variants = [read_variant(args.policy)] if args.policy else [Variant("default")]
-    variants += [read_variant(path) for path in args.compare or ()]
-    log = read_log(args.log, parse_map(args.map or ()))
+    columns, given = parse_map(args.map or ()), [read_variant(args.policy)] if args.policy else []
+    others = [read_variant(path) for path in args.compare or ()]
+    log = read_log(args.log, columns)
+    own = Variant("default") if log.policy is None else Variant("journal", log.policy)
+    variants = [replace(variant, tree=variant.tree or log.tree) for variant in (*(given or [own]), *others)]
     if not log.jobs:
         raise ConfigError(_problems(log.file, log.oddities) or [Problem(log.file, 0, "", "holds no workload")])
     notes: list[str] = []

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from opsconsole.config.units import format_instant
 from opsconsole.simulating.oddities import Oddities
+from scheduler_core.budget import BudgetTree
+from scheduler_core.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,18 @@ class Job:
 
 @dataclass(slots=True)
 class Log:
-    """A log as it was read: its jobs by submission, and what was wrong with the rest. `rows` counts all there were."""
+    """A log as it was read: its jobs by submission, and what was wrong with the rest. `rows` counts all there were.
+
+    Our own journal knows its budgets and its policy too.
+    """
 
     file: str
     format: str
     jobs: list[Job] = field(default_factory=list)
     rows: int = 0
     oddities: Oddities = field(default_factory=Oddities)
+    tree: BudgetTree | None = None
+    policy: Policy | None = None
 
     @property
     def skipped(self) -> int:

@@ -178,7 +178,7 @@ BUDGETS = (
     Column("LOST GPU-H", 10, right=True),
     Column("WAIT P50", 8, right=True),
     Column("P90", 7, right=True),
-    Column("LARGEST", 7, right=True),
+    Column("LONGEST", 7, right=True),
 )
 
 

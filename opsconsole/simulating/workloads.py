@@ -116,6 +116,7 @@ class _Maker:
             gpus_per_host=per_host,
             resumable=resumable if job.resumable is None else job.resumable,
             on_preempt=OnPreempt.RESTART if self.rules.restarts else OnPreempt.END,
+            time_limit_ms=job.limit_ms if job.limit_ms and job.run_ms <= job.limit_ms else None,
         )
         self._check_shape(workload)
         return workload

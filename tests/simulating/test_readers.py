@@ -18,6 +18,10 @@ from opsconsole.simulating.job import Job, Log
 from opsconsole.simulating.readers import read_log
 from opsconsole.simulating.readers.finding import parse_map
 from opsconsole.simulating.readers.values import gpus_of, limit_ms, span_ms
+from scheduler_core.policy import Policy
+from scheduler_core.units import HOUR, MINUTE
+from tests.cli.told import told
+from tests.core.clusters import Remembered
 
 TRACES = Path("/work/shared/traces")
 SACCT = "JobID|User|Account|Submit|Start|End|Elapsed|Timelimit|State|AllocTRES|ReqTRES|NNodes"
@@ -211,7 +215,28 @@ def test_spans_read_back(seconds: int) -> None:
     assert span_ms(f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}") == seconds * 1000
 
 
-# -- our own, and what is wrong -----------------------------------------------------------------------------------
+# -- our own journal ----------------------------------------------------------------------------------------------
+
+
+def test_the_own_journal_is_a_log_with_budgets_and_policy(tmp_path: Path) -> None:
+    cluster = Remembered(weights={"a": 3, "a/x": 1, "b": 1}, hosts={"h1": 8, "h2": 8})
+    cluster.running("pair", "a/x", gpus=16, hosts=2, gpus_per_host=8, owner="ann")
+    cluster.later(30 * MINUTE)
+    cluster.finish("pair", ago_ms=5 * MINUTE)
+    cluster.running("single", "b", gpus=1, resumable=True)
+    cluster.submit("waits", "b", gpus=16)
+    cluster.later(HOUR)
+    told(tmp_path, cluster)
+    log = read_log(str(tmp_path / "state/main.db"))
+    pair, single = log.jobs
+    assert (pair.id, pair.budget, pair.gpus, pair.hosts, pair.run_ms) == ("pair", "a/x", 16, 2, 25 * MINUTE)
+    assert (pair.user, pair.resumable, pair.min_runtime_ms) == ("ann", False, HOUR)
+    assert (single.run_ms, single.resumable) == (HOUR + 5000, True)
+    assert (log.rows, found(log)) == (3, {"still_running": 1, "never_ran": 1})
+    assert log.tree is not None and log.tree.leaves == ("a/x", "b") and log.policy == Policy()
+
+
+# -- our own table, and what is wrong ------------------------------------------------------------------------------
 
 OWN = "id,submitted_at,run_s,gpus\n"
 

@@ -11,6 +11,7 @@ from opsconsole.simulating.job import Job, Log
 from opsconsole.simulating.oddities import Odd
 from opsconsole.simulating.readers.documents import read_document
 from opsconsole.simulating.readers.finding import find_delimiter, find_table, header_of
+from opsconsole.simulating.readers.journals import is_journal, read_journal
 from opsconsole.simulating.readers.opening import file_name, lines_of, refusal
 from opsconsole.simulating.readers.rows import RowReader
 from opsconsole.simulating.readers.tables import SWF, Table
@@ -22,8 +23,10 @@ Lines = Iterator[tuple[int, str]]
 def read_log(path: str, columns: Mapping[str, str] | None = None) -> Log:
     """The jobs of a log, by submission; `-` is the standard input. `columns`: of --map, by field.
 
-    Raises ConfigError where it cannot be read at all or has no known format, UsageError for `columns`.
+    Raises ConfigError where it cannot be read at all or has no known format, UsageError for `columns`, StoreError.
     """
+    if is_journal(path):
+        return read_journal(path)
     log = Log(file_name(path), "")
     lines = lines_of(path, log.oddities)
     comments: list[str] = []

@@ -1,0 +1,1 @@
+"""Replays of logs by the whole command."""
