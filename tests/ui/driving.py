@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from textual import events
 from textual.pilot import Pilot
 
 from opsconsole.ui.app import OpsConsoleApp
@@ -16,6 +18,7 @@ from opsconsole.ui.widgets.lines import Line, Lines
 from tests.ui.worlds import FakeSource
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+PATIENCE_S = 10.0  # on a machine that does much else
 WRITE = "15m test of the console"
 
 
@@ -46,14 +49,14 @@ async def console(
 
 
 async def fill_plan(app: OpsConsoleApp, pilot: Pilot[int], reason: str = "because", count: str = "") -> PlanScreen:
-    """What a person types into an open dialog; the commit button has the focus then."""
+    """What a person says in an open dialog; the commit button has the focus then."""
     screen = app.screen
     assert isinstance(screen, PlanScreen), f"no plan is open: {status(app)}"
     screen.query_one("#reason").focus()
-    await pilot.press(*reason)
+    await paste(pilot, reason)
     if count:
         screen.query_one("#count").focus()
-        await pilot.press(*count)
+        await paste(pilot, count)
     screen.query_one("#commit").focus()
     await pilot.pause()
     return screen
@@ -83,10 +86,17 @@ async def commit(pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
+async def paste(pilot: Pilot[int], text: str) -> None:
+    """Into what has the focus, at once: Pilot waits after each key until nothing moves."""
+    assert pilot.app._driver is not None
+    pilot.app._driver.send_message(events.Paste(text))
+    await pilot.pause()
+
+
 async def command(pilot: Pilot[int], line: str) -> None:
-    """Types a command as a person would."""
+    """To the command line, and entered."""
     await pilot.press("colon")
-    await pilot.press(*("space" if c == " " else "minus" if c == "-" else "tilde" if c == "~" else c for c in line))
+    await paste(pilot, line)
     await pilot.press("enter")
     await pilot.pause()
 
@@ -103,15 +113,20 @@ async def settled(app: OpsConsoleApp, pilot: Pilot[int]) -> str:
     before, now = "", seen(app)
     while before != now:
         await pilot.pause(0.1)
+        await pilot.pause()
         before, now = now, seen(app)
     return now
 
 
 async def check_snapshot(app: OpsConsoleApp, pilot: Pilot[int], name: str) -> None:
     """What is seen, against what is kept. OPSCONSOLE_UPDATE_SNAPSHOTS=1 keeps what is seen now: `make looks`."""
-    text = await settled(app, pilot) + "\n"
     path = SNAPSHOTS / f"{name}.txt"
     if os.environ.get("OPSCONSOLE_UPDATE_SNAPSHOTS"):
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert path.read_text() == text, f"{name} looks different; the new look:\n{text}"
+        path.write_text(await settled(app, pilot) + "\n")
+    kept, end = path.read_text(), time.monotonic() + PATIENCE_S
+    while seen(app) + "\n" != kept and time.monotonic() < end:
+        await pilot.pause(0.1)
+    await pilot.pause()
+    text = seen(app) + "\n"
+    assert kept == text, f"{name} looks different; the new look:\n{text}"
