@@ -28,6 +28,7 @@ from opsconsole.presenting.text import count
 from opsconsole.simulating import report as reporting
 from opsconsole.simulating.job import Log
 from opsconsole.simulating.oddities import Odd, Oddities
+from opsconsole.simulating.pictures import can_draw, draw_waits
 from opsconsole.simulating.readers import read_log
 from opsconsole.simulating.readers.finding import parse_map
 from opsconsole.simulating.readers.values import instant
@@ -218,6 +219,11 @@ def _account(args: argparse.Namespace, report: reporting.Report, data: dict[str,
     try:
         for name, content in {**files, "run.json": json.dumps(cost) + "\n"}.items():
             write_whole(Path(args.out) / name, content)
+        if can_draw():
+            names = [folder.name for folder in report.study.folders]
+            draw_waits(Path(args.out), {n: r[0].waits for n, r in zip(names, report.results, strict=True)})
+        else:
+            print("no pictures: matplotlib is missing; pip install 'opsconsole[pictures]'", file=sys.stderr)
     except OSError as error:
         raise OpsConsoleError(
             f"--out: {args.out}: {error.strerror}", advice="free some space, or name another"

@@ -117,11 +117,22 @@ def _figures(outcome: Outcome, numbers: Sequence[int], got: Delivery, served: in
 
 
 def waits(outcome: Outcome, numbers: Iterable[int]) -> dict[str, float | None]:
-    """From submission to the first start, in s. Who never started counts with the wait so far."""
-    started, workloads = outcome.started_at, outcome.stream.workloads
-    ordered = sorted(_or(started[n], outcome.end) - workloads[n].submitted_at for n in numbers)
+    """From submission to the first start, in s."""
+    ordered = waits_ms(outcome, numbers)
     found = {name: quantile(ordered, part) for name, part in QUANTILES}
     return {name: None if wait is None else wait / 1000 for name, wait in found.items()}
+
+
+def waits_ms(outcome: Outcome, numbers: Iterable[int]) -> list[int]:
+    """In order. Who never started counts with the wait so far."""
+    started, workloads = outcome.started_at, outcome.stream.workloads
+    return sorted(_or(started[n], outcome.end) - workloads[n].submitted_at for n in numbers)
+
+
+def waits_by_class(outcome: Outcome) -> dict[str, list[int]]:
+    """Of all workloads, ms in order."""
+    workloads = outcome.stream.workloads
+    return {name: waits_ms(outcome, (n for n, w in enumerate(workloads) if class_of(w) == name)) for name in CLASSES}
 
 
 def _or(at: int | None, otherwise: int) -> int:

@@ -95,7 +95,7 @@ class World:
         count = len(stream.workloads)
         meter = Meter(stream.tree, begin)
         self.outcome = Outcome(stream, meter, begin, begin, [None] * count, [None] * count, [0] * count, [0] * count)
-        self.tell: Callable[[Event], None] | None = None  # of everything that happens
+        self.tell: list[Callable[[Event], None]] = []  # who hears of everything that happens
         self.engine.step(begin, [InventoryLoaded(policy, stream.tree.budgets, tuple(hosts))])
         self.engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
 
@@ -131,8 +131,8 @@ class World:
         return outcome
 
     def _event(self, at: int, kind: str, workload: str, run: str = "", *more: Any) -> None:
-        if self.tell is not None:
-            self.tell(Event(at, kind, workload, run, *more))
+        for tell in self.tell:
+            tell(Event(at, kind, workload, run, *more))
 
     # -- what the engine decided ----------------------------------------------------------------------------------
 

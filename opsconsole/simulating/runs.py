@@ -14,9 +14,11 @@ from typing import Any
 
 from opsconsole.memory import set_apart
 from opsconsole.simulating.files import write_events, write_hours
+from opsconsole.simulating.gantt import Runs, draw_gantt
 from opsconsole.simulating.job import Log
-from opsconsole.simulating.metrics import figures
+from opsconsole.simulating.metrics import figures, waits_by_class
 from opsconsole.simulating.oddities import Oddities
+from opsconsole.simulating.pictures import can_draw, draw_balance
 from opsconsole.simulating.replay import Outcome, World
 from opsconsole.simulating.setup import Variant
 from opsconsole.simulating.workloads import make_stream
@@ -52,6 +54,7 @@ class Result:
     oddities: Oddities = field(default_factory=Oddities)
     declared: dict[str, int] = field(default_factory=dict)
     drawn: bool = False
+    waits: dict[str, list[int]] = field(default_factory=dict)  # ms in order by class, where pictures are wanted
 
 
 def replay_one(study: Study, variant_at: int, seed_at: int, progress: Callable[[float], bool]) -> Result:
@@ -62,19 +65,30 @@ def replay_one(study: Study, variant_at: int, seed_at: int, progress: Callable[[
     set_apart()
     world = World(stream, study.hosts, variant.policy, variant.rules, begin)
     if study.folders and seed_at == 0:
-        folder = study.folders[variant_at]
-        with write_events(folder, stream) as world.tell:
-            outcome = world.run(study.period[1], progress)
-        write_hours(folder, outcome, study.hosts)
+        outcome = _kept(study, variant_at, world, progress)
     else:
         outcome = world.run(study.period[1], progress)
     return _result(outcome, study, log.skipped)
 
 
+def _kept(study: Study, variant_at: int, world: World, progress: Callable[[float], bool]) -> Outcome:
+    """A replay that leaves its events, hours and pictures."""
+    folder, runs = study.folders[variant_at], Runs(world.stream)
+    with write_events(folder, world.stream) as write:
+        world.tell = [write, runs.hear]
+        outcome = world.run(study.period[1], progress)
+    write_hours(folder, outcome, study.hosts)
+    if can_draw():
+        draw_gantt(folder, outcome, study.hosts, runs)
+        draw_balance(folder, outcome, study.hosts, study.variants[variant_at].policy.lookback_ms)
+    return outcome
+
+
 def _result(outcome: Outcome, study: Study, skipped: int) -> Result:
     stream = outcome.stream
     found = figures(outcome, study.hosts, skipped + stream.oddities.left_out)
-    return Result(found, outcome.begin, outcome.end, stream.oddities, stream.declared, stream.drawn)
+    waits = waits_by_class(outcome) if study.folders else {}
+    return Result(found, outcome.begin, outcome.end, stream.oddities, stream.declared, stream.drawn, waits)
 
 
 def replay_all(study: Study, workers: int, progress: Callable[[float], None]) -> list[list[Result]]:

@@ -101,7 +101,10 @@ def test_the_report_for_people(said: Said, tmp_path: Path) -> None:
         assert words in out
     assert err.startswith("cpu_s ")
     folder = tmp_path / "out"
-    assert {file.name for file in folder.iterdir()} == {"report.json", "report.txt", "run.json", "default", "b"}
+    files = {"report.json", "report.txt", "run.json", "waits.svg", "default", "b"}
+    assert {file.name for file in folder.iterdir()} == files
+    assert {file.name for file in (folder / "b").iterdir()} == {"events.csv", "hours.csv", "gantt.svg", "balance.svg"}
+    assert all("</svg>" in file.read_text() for file in folder.rglob("*.svg"))
     assert set(json.loads((folder / "run.json").read_text())) == {"cpu_s", "peak_mb"}
     events = (folder / "b" / "events.csv").read_text().splitlines()
     assert sum(",submit," in line for line in events) == sum(",end," in line for line in events) == 60

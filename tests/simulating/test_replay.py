@@ -64,7 +64,7 @@ def replayed(
     variant = Variant("v", Policy(), tree, rules or Rules())
     stream = make_stream(log, CLUSTER, variant, 1, 1.0, (T0, until))
     world, events = World(stream, CLUSTER, variant.policy, variant.rules, T0), list[Event]()
-    world.tell = events.append
+    world.tell = [events.append]
     return world, world.run(until, lambda part: True), events
 
 
