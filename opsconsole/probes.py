@@ -50,6 +50,10 @@ class Probe(Mapping[str, Any]):
         """There is one, whatever it says."""
         return True
 
+    def forget(self) -> None:
+        """What was decoded is some times as large: of a thousand hosts it would fill the memory."""
+        self.__dict__.pop("_said", None)
+
     @cached_property
     def calm(self) -> bool:
         """Not one reading failed or was denied, and there is a driver: so its text says, undecoded."""

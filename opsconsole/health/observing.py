@@ -182,15 +182,19 @@ def _busy_enough(gpu: Gpu, rule: Rule) -> bool:
 
 def met(gpu: Gpu, key: str, op: str, limit: Any) -> str:
     """What to show as evidence; empty where it is not met, or nothing is known."""
-    found, named = known(gpu.reading(key)), key.replace("_", " ").replace(".", " ")
+    found = known(gpu.reading(key))
     if op == "is":
-        return named if found is limit else ""
+        return _named(key) if found is limit else ""
     if op == "has":
-        return f"{named}: {limit.replace('_', ' ')}" if isinstance(found, list) and limit in found else ""
+        return f"{_named(key)}: {limit.replace('_', ' ')}" if isinstance(found, list) and limit in found else ""
     bound = number(known(gpu.reading(limit)) if isinstance(limit, str) else limit)
     have = number(found)
     if have is None or bound is None:
         return ""
     holds = have > bound if op == ">" else have < bound if op == "<" else have <= bound
     beside = f" of {bound:g}" if isinstance(limit, str) else f" ({op} {bound:g})"
-    return f"{named} {have:g}{beside}" if holds else ""
+    return f"{_named(key)} {have:g}{beside}" if holds else ""
+
+
+def _named(key: str) -> str:
+    return key.replace("_", " ").replace(".", " ")

@@ -7,7 +7,7 @@ from opsconsole.health.verdict import Said, Status, Verdict
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, span
 from opsconsole.presenting.view import ClusterView
-from opsconsole.probes import is_calm
+from opsconsole.probes import Probe, is_calm
 from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
 
@@ -32,7 +32,10 @@ def said_of(view: ClusterView, record: HostRecord) -> Said:
 
 def verdict_of(view: ClusterView, record: HostRecord) -> Verdict:
     said = said_of(view, record)
-    return view.rounds.verdict(record.host.name, said, is_calm(said.probe), view.state.now / 1000)
+    verdict = view.rounds.verdict(record.host.name, said, is_calm(said.probe), view.state.now / 1000)
+    if isinstance(said.probe, Probe):
+        said.probe.forget()
+    return verdict
 
 
 def sentence(one: Finding) -> str:
