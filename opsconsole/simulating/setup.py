@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from yaml.nodes import Node
+
+from opsconsole.config import inventory
 from opsconsole.config.budgets import read_budgets
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.knobs import read_policy
@@ -19,8 +22,7 @@ from scheduler_core.ids import ROOT, BudgetId, HostName
 from scheduler_core.policy import Policy
 from scheduler_core.units import WEIGHT
 
-TOP = ("policy", "budgets", "workloads")
-INVENTORY_TOO = ("name", "hosts", "ssh", "state_dir", "console", "health", "fence", "fence_timeout", "on_quit")
+KNOWN = (*inventory.TOP, "workloads")  # an inventory will do
 MOST_HOSTS, MOST_GPUS = 20_000, 64
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -49,14 +51,23 @@ def parse_cluster(text: str) -> tuple[Host, ...]:
 
 
 def read_variant(path: str) -> Variant:
-    """A policy file. Raises ConfigError with everything that is wrong in it."""
+    """A policy file; an inventory is one too. Raises ConfigError with everything that is wrong in it."""
     source = Source.open(path)
-    top = source.mapping(source.root(), "", TOP)
+    top = _top(source)
     policy = read_policy(source, top.get("policy"))
     tree = read_budgets(source, top["budgets"], policy=policy) if "budgets" in top else None
     rules = read_rules(source, top.get("workloads"))
     source.check()
     return Variant(path, policy, tree, rules)
+
+
+def _top(source: Source) -> dict[str, Node]:
+    top = source.mapping(source.root(), "", KNOWN)
+    if "clusters" in top:
+        source.fail(
+            top["clusters"], "clusters", "are not read here", "write the policy and budgets of one of them at the top"
+        )
+    return top
 
 
 def read_budget_file(path: str, log: Log) -> tuple[BudgetTree, str]:
@@ -68,7 +79,7 @@ def read_budget_file(path: str, log: Log) -> tuple[BudgetTree, str]:
     first = source.content.lstrip().partition("\n")[0].strip().lower()
     if first.startswith("date,"):
         return _table_tree(source, log)
-    top = source.mapping(source.root(), "", (*TOP, *INVENTORY_TOO, "system_processes", "allow_write"))
+    top = _top(source)
     if "budgets" not in top:
         source.fail(None, "budgets", "is missing", "name at least one budget")
     tree = read_budgets(source, top.get("budgets"))

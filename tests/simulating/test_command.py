@@ -121,6 +121,17 @@ def test_a_period_leaves_out_what_was_submitted_elsewhere(said: Said) -> None:
     assert data["workloads"] + data["skipped"] == data["log"]["rows"]
 
 
+def test_an_inventory_is_a_policy_file_too(said: Said, tmp_path: Path) -> None:
+    text = "hosts: [{name: h1, gpus: 8}]\nbudgets: [{name: a, weight: 3}, {name: b}]\npolicy: {lookback: 1d}\n"
+    (tmp_path / "inventory.yaml").write_text(text)
+    assert told(said, "--policy", "inventory.yaml") | {"policy": "", "notes": []} == told(
+        said, "--budgets", "inventory.yaml", "--policy", "inventory.yaml"
+    ) | {"policy": "", "notes": []}
+    (tmp_path / "several.yaml").write_text("clusters: []\n")
+    status, _, err = said("log.csv", "--cluster", "2x8", "--policy", "several.yaml")
+    assert status == 2 and "clusters: are not read here" in err
+
+
 def test_budgets_of_a_table_by_day(said: Said, tmp_path: Path) -> None:
     (tmp_path / "gpus.csv").write_text("date,a,b,x,total\n2027-01-14,8,8,0,16\n2027-01-15,12,4,0,16\n")
     data = told(said, "--budgets", "gpus.csv")

@@ -51,7 +51,7 @@ def sacct(*rows: str, header: str = SACCT) -> str:
     [
         ("KTH-SP2.swf.gz", "Standard Workload Format", 28489, 28489, {"took_no_time": 8}),
         ("helios_venus_2vc.csv", "Helios slice", 1867, 1867, {}),
-        ("helios_15k.csv.gz", "Helios by intervals", 15000, 10796, {"no_gpus": 4204}),
+        ("helios_15k.csv.gz", "Helios or Philly by intervals", 15000, 10796, {"no_gpus": 4204}),
     ],
 )
 def test_published_logs_are_read_whole(name: str, format: str, rows: int, jobs: int, oddities: dict[str, int]) -> None:

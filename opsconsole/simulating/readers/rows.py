@@ -36,8 +36,8 @@ class RowReader:
     def read(self, cells: Sequence[str], line: int) -> Job:
         """Raises Odd."""
         self.line = line
-        submitted_at = self._submitted_at(cells)  # first: the clock of intervals goes on whatever the rest says
         name, state = self._id(cells), self._text(cells, "state").lower()
+        submitted_at = self._submitted_at(cells)  # early: the clock of intervals goes on whatever the rest says
         if state in self.table.parts:
             raise Odd("job_step", f"{name}, status {state}")
         if state.startswith(WAITING) or "[" in name:

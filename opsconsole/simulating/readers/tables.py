@@ -167,7 +167,7 @@ TABLES: Sequence[Table] = (
         },
     ),
     table(
-        "Helios by intervals",
+        "Helios or Philly by intervals",
         "user gpu_num interval run_time new_status",
         {
             "id": "u_id",
