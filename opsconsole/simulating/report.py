@@ -169,16 +169,16 @@ def figures_table(policies: Sequence[dict[str, Any]]) -> TableView:
 
 BUDGETS = (
     Column("BUDGET", 20, grow=True),
-    Column("WORKLOADS", 9, right=True),
+    Column("WORKLOADS", 9, right=True, from_width=100),
     Column("OWED GPU-H", 10, right=True),
     Column("GOT GPU-H", 10, right=True),
     Column("OF OWED", 7, right=True),
-    Column("UNALLOC", 7, right=True),
-    Column("PREEMPTED", 9, right=True),
-    Column("LOST GPU-H", 10, right=True),
+    Column("UNALLOC", 7, right=True, from_width=90),
+    Column("PREEMPTED", 9, right=True, from_width=90),
+    Column("LOST GPU-H", 10, right=True, from_width=110),
     Column("WAIT P50", 8, right=True),
     Column("P90", 7, right=True),
-    Column("LONGEST", 7, right=True),
+    Column("LONGEST", 7, right=True, from_width=100),
 )
 
 
