@@ -88,14 +88,17 @@ class Session(AppService):
             await self.remote_close()
 
     async def stop(self) -> None:
+        """Kills what has not left in time. Not by `wait_for`: the reader of textual-serve outlives being cancelled."""
         if self._process is None:
             return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._left(self._process), LEAVE_S)
-        with contextlib.suppress(ProcessLookupError):
-            if self._process.returncode is None:
-                self._process.kill()
-        await self._process.wait()
+        leaving = asyncio.create_task(self._left(self._process))
+        try:
+            await asyncio.wait([leaving], timeout=LEAVE_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                if self._process.returncode is None:
+                    self._process.kill()
+        await leaving
 
     async def _left(self, process: asyncio.subprocess.Process) -> None:
         """By itself: it closes its output a little before it is gone."""
@@ -183,8 +186,10 @@ class WebConsole:
             async for message in websocket:
                 await pass_on(message, websocket, session)
         finally:
-            await session.stop()
-            self.open.discard(websocket)
+            try:
+                await session.stop()
+            finally:
+                self.open.discard(websocket)
         return websocket
 
     async def _shut(self, app: web.Application) -> None:

@@ -8,9 +8,10 @@ import socket
 from pathlib import Path
 
 import aiohttp
+import aiohttp.web
 import pytest
 
-from opsconsole.cli.webserve import MOST_SESSIONS, size
+from opsconsole.cli import webserve
 from tests.cli.told import Told
 from tests.waiting import until
 from tests.web.served import PATIENCE_S, Served, served, words_of
@@ -149,24 +150,26 @@ async def test_what_is_no_word_of_a_page_does_no_harm(cluster: Told) -> None:
 
 
 def test_terminals_have_sizes_that_exist() -> None:
+    size = webserve.size
     assert size(10**12, -3) == (500, 5) and size(0, 10**9) == (20, 200) and size(120, 40) == (120, 40)
 
 
 async def test_there_are_not_more_consoles_than_the_machine_bears(
-    cluster: Told, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from aiohttp.test_utils import TestClient, TestServer
-
-    from opsconsole.cli.webserve import Gate, WebConsole
-
-    console = WebConsole("t", ["sleep", "60"], [], Gate())
-    async with TestClient(TestServer(console.app())) as http:
-        at = f"http://{http.server.host}:{http.server.port}"
-        sockets = [await http.ws_connect("/ws", origin=at) for _ in range(MOST_SESSIONS)]
-        with pytest.raises(aiohttp.WSServerHandshakeError) as error:
-            await http.ws_connect("/ws", origin=at)
-        assert error.value.status == 503
+    """And one that does not leave when its page does is killed."""
+    monkeypatch.setattr(webserve, "LEAVE_S", 0.5)
+    console = webserve.WebConsole("t", ["sleep", "600"], [], webserve.Gate())
+    runner = aiohttp.web.AppRunner(console.app())
+    await runner.setup()
+    await aiohttp.web.TCPSite(runner, "127.0.0.1", 0).start()
+    at = "http://{}:{}".format(*runner.addresses[0])
+    async with aiohttp.ClientSession(at) as http:
+        sockets = [await http.ws_connect("/ws", origin=at) for _ in range(webserve.MOST_SESSIONS)]
+        assert await refused_socket(http, "/ws", at) == 503
         await asyncio.gather(*(socket.close() for socket in sockets))
+        await until(lambda: not console.open, "the consoles to end")
+    await runner.cleanup()
 
 
 async def test_a_console_ends_with_its_socket(cluster: Told) -> None:
