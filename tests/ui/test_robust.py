@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 
@@ -237,15 +238,13 @@ async def test_a_hang_up_while_a_dialog_is_being_made_is_no_defect(dialog: str) 
 
 async def test_leaving_does_not_wait_for_what_hangs() -> None:
     """G5-11: the source's work ignores that it is cancelled, and its close hangs."""
-    source = busy_world()
+    source, seen_off = busy_world(), asyncio.Event()
     source.close_takes_s = 60.0
 
     async def stubborn() -> None:
-        for _ in range(20):
-            try:
-                await asyncio.sleep(1)
-            except asyncio.CancelledError:
-                continue
+        while not seen_off.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await seen_off.wait()
 
     source.run = stubborn  # type: ignore[method-assign]
     app_type: type[ConsoleBase]
@@ -255,4 +254,5 @@ async def test_leaving_does_not_wait_for_what_hangs() -> None:
         await pilot.press("ctrl+q")
         await pilot.pause()
     assert time.monotonic() - begun < 5.0
+    seen_off.set()
     assert app_type is not None
