@@ -12,6 +12,7 @@ BENCHMARKS = (
     "core.cold_pass",
     "core.engine_step",
     "core.stream 2000",
+    "simulating.replays 0.02",
     "ssh.replayed",
     "ssh.real_agents",
     "store.restart",

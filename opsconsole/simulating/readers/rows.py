@@ -24,7 +24,9 @@ class RowReader:
         self.table, self.oddities, self.begins_ms = table, oddities, begins_ms
         self.line = 0
         places = {name: at for at, name in reversed([*enumerate(header)])}
-        self.at = {field: [places[name] for name in names if name in places] for field, names in table.columns.items()}
+        there = {field: [places[name] for name in names if name in places] for field, names in table.columns.items()}
+        self.at = {field: found[0] for field, found in there.items() if found}
+        self.gpus = there["gpus"]
         self.instances, self.share, self.interval = (
             places.get(name) if name else None for name in (table.instances, table.gpu_share, table.since_previous)
         )
@@ -67,9 +69,8 @@ class RowReader:
 
     def _text(self, cells: Sequence[str], field: str) -> str:
         """The field as it stands there; empty where it says nothing."""
-        for at in self.at.get(field, ()):
-            return "" if is_missing(cells[at]) else cells[at].strip()
-        return ""
+        at = self.at.get(field)
+        return "" if at is None or is_missing(cells[at]) else cells[at].strip()
 
     def _id(self, cells: Sequence[str]) -> str:
         """A row without one is called by its line."""
@@ -81,8 +82,8 @@ class RowReader:
         return name
 
     def _name(self, cells: Sequence[str], field: str) -> str:
-        text = self._text(cells, field)
-        return CONTROL.sub("?", text[:MOST_NAME])
+        text = self._text(cells, field)[:MOST_NAME]
+        return text if text.isalnum() else CONTROL.sub("?", text)
 
     # -- times ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class RowReader:
             raise Odd("negative_time", f"ended {(started_at - ended_at) / 1000:g} s before its start")
         if run_ms is None and started_at is not None and ended_at is not None:
             run_ms = ended_at - started_at
-        is_running = state.startswith(RUNNING) and bool(self.at.get("ended_at")) and ended_at is None
+        is_running = state.startswith(RUNNING) and "ended_at" in self.at and ended_at is None
         if run_ms is None:
             raise Odd("missing_time", "no run time" + (" yet: it was still running" if is_running else ""))
         if is_running:
@@ -129,7 +130,7 @@ class RowReader:
 
     def _check_ran(self, state: str, started_at: int | None, run_ms: int | None) -> None:
         """Old versions of Slurm give a job that was cancelled in the queue the instant of its end as its start."""
-        cancelled, has_starts = state.startswith("cancel"), bool(self.at.get("started_at"))
+        cancelled, has_starts = state.startswith("cancel"), "started_at" in self.at
         if cancelled and run_ms == 0 and self.table.requeues:
             raise Odd("never_ran", "cancelled in the queue")
         if has_starts and started_at is None:
@@ -151,7 +152,7 @@ class RowReader:
     def _gpus(self, cells: Sequence[str]) -> float:
         """Over all hosts; 0 where nothing is said: a job that asks for no GPUs has no such entry."""
         table = self.table
-        text = next((cells[at] for at in self.at["gpus"] if not is_missing(cells[at])), "")
+        text = next((cells[at] for at in self.gpus if not is_missing(cells[at])), "")
         if not text and not (table.requeues or table.gpu_parts > 1):
             raise Odd("missing_field", "how many GPUs")
         gpus = gpus_of(text, self._hosts(cells) or 1) / table.gpu_parts if text else 0.0

@@ -25,7 +25,7 @@ _LEAST_US = 100_000_000_000_000
 
 
 def is_missing(text: str) -> bool:
-    return text.strip().lower() in MISSING
+    return not text or (not text.isdigit() and text.strip().lower() in MISSING)
 
 
 def number(text: str) -> float:
