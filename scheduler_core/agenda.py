@@ -9,7 +9,7 @@ from scheduler_core.fairshare import Standings
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.policy import Policy
 from scheduler_core.prospects import Claimant, Prospects
-from scheduler_core.settled import Blocked, Settled, Signature
+from scheduler_core.settled import Blocked, Settled, Signature, Spans
 from scheduler_core.shapes import matches
 from scheduler_core.state import ClusterState
 from scheduler_core.victims import Pool, Rights
@@ -43,17 +43,17 @@ def agenda(state: ClusterState, settled: Settled, pool: Pool, prospects: Prospec
         settled.clear()
         return Agenda(dict.fromkeys(index.queues), reads_standings=True)
     hosts = _changed(state)
-    revived = _revived(prospects, settled.dead, hosts)
+    spans = _revived(prospects, settled.dead, hosts)
     _revived(prospects, settled.unfit, hosts)
     reads = _must_read(state, pool.standings)
     turned = {leaf: None for leaf in (settled.blocked if reads else news.relieved) if _turned(settled, pool, leaf)}
     turned |= {leaf: None for leaf, wid in settled.blast.items() if patience_over(state, wid)}
     let_go = _let_go(state, settled, preemptable_gpus)
     turned |= {leaf: None for leaf, _ in let_go}
-    anywhere = {kind: None for _, kind in let_go}
+    anywhere = {kind: None for _, kind in let_go} | _in_part(spans)
     for kind in anywhere:
         settled.dead.pop(kind, None)
-    revived |= anywhere
+    revived = dict.fromkeys(spans) | anywhere
     heads = {leaf: None for leaf in (*settled.open, *news.leaves, *turned) if leaf in index.queues}
     settled.open.clear()
     helped = _helped(settled, prospects, hosts, heads)
@@ -75,10 +75,12 @@ def widen(
     """
     todo.hosts |= hosts
     left = [name for name in hosts if prospects.easy(name)]
-    revived = _revived(prospects, settled.dead, left)
+    spans = _revived(prospects, settled.dead, left)
+    revived = dict.fromkeys(spans)
     rest = {leaf: None for leaf in _where_any_waits(prospects.state, revived) if turn_comes(leaf)}
     helped = {leaf: kind for leaf, kind in _helped(settled, prospects, left, todo.heads).items() if turn_comes(leaf)}
     todo.revived |= revived
+    todo.anywhere |= _in_part(spans)
     todo.rest |= rest
     todo.helped |= helped
     todo.heads |= dict.fromkeys(helped) | {leaf: None for leaf in rest if leaf in settled.open}
@@ -116,12 +118,17 @@ def _let_go(state: ClusterState, settled: Settled, preemptable_gpus: int) -> lis
     return found
 
 
-def _revived(prospects: Prospects, kinds: dict[Signature, None], hosts: Iterable[HostName]) -> dict[Signature, None]:
+def _revived(prospects: Prospects, kinds: Spans, hosts: Iterable[HostName]) -> Spans:
     """Those that one of the hosts could help, taken out of `kinds`."""
-    found = {kind: None for kind in kinds if any(_could(prospects, name, kind) for name in hosts)}
+    found = {kind: span for kind, span in kinds.items() if any(_could(prospects, name, kind) for name in hosts)}
     for kind in found:
         del kinds[kind]
     return found
+
+
+def _in_part(spans: Spans) -> dict[Signature, None]:
+    """Of which only those that hold what they get for long were found impossible: shorter ones look at all hosts."""
+    return {kind: None for kind, span in spans.items() if span}
 
 
 def _could(prospects: Prospects, name: HostName, kind: Signature) -> bool:
@@ -168,7 +175,8 @@ def _may_help(prospects: Prospects, able: Sequence[HostName], leaf: BudgetId, bl
     head, kind, rights = blocked
     if head is None or kind is None or rights is None:
         return True
-    claimant = Claimant(leaf, -head[0], rights)
+    closed = prospects.room.reservations.closed_to_claim(prospects.state.workloads[head[2]].workload)
+    claimant = Claimant(leaf, -head[0], rights, closed)
     for name in able:
         size = prospects.state.hosts[name].host.gpus
         least, hosts = kind.least(size), kind.on_hosts(size)

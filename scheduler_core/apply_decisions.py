@@ -5,9 +5,19 @@ from __future__ import annotations
 from itertools import takewhile
 
 from scheduler_core.apply_hosts import lost
-from scheduler_core.apply_requests import begin_drain, drop_broken_claims, end_drain
+from scheduler_core.apply_requests import begin_drain, drop_broken_promises, end_drain
 from scheduler_core.breaker import GPUS_PER_MS, HOSTS_PER_MS
-from scheduler_core.changes import drop_claim, hold, set_claim, set_member, set_phase, stopping, touch_host
+from scheduler_core.changes import (
+    drop_promises,
+    drop_reservation,
+    hold,
+    set_claim,
+    set_member,
+    set_phase,
+    set_reservation,
+    stopping,
+    touch_host,
+)
 from scheduler_core.decisions import (
     BreakerTripped,
     Claimed,
@@ -16,6 +26,8 @@ from scheduler_core.decisions import (
     MemberLeaked,
     PassDone,
     Placed,
+    ReservationEnded,
+    Reserved,
     StopCause,
     StopDecided,
     StrayFound,
@@ -35,7 +47,7 @@ MACHINE = By("opsconsole")
 
 def placed(state: ClusterState, decision: Placed) -> None:
     record = state.workloads[decision.workload]
-    drop_claim(state, record)
+    drop_promises(state, record)
     set_phase(state, record, WorkloadPhase.RUNNING)
     record.attempt += 1
     record.run = decision.run
@@ -52,6 +64,14 @@ def claimed(state: ClusterState, decision: Claimed) -> None:
     set_claim(state, state.workloads[decision.workload], decision.members, decision.waits_for)
 
 
+def reserved(state: ClusterState, decision: Reserved) -> None:
+    set_reservation(state, state.workloads[decision.workload], decision)
+
+
+def reservation_ended(state: ClusterState, decision: ReservationEnded) -> None:
+    drop_reservation(state, state.workloads[decision.workload])
+
+
 def stop_decided(state: ClusterState, decision: StopDecided) -> None:
     """The first cause stays, but for a cancel: it changes what becomes of the workload."""
     state.wanted.pop(decision.run, None)
@@ -61,7 +81,7 @@ def stop_decided(state: ClusterState, decision: StopDecided) -> None:
     if run.stop is not None:
         run.stop = decision if decision.cause is StopCause.CANCEL else run.stop
         return
-    if decision.cause is StopCause.PREEMPT:
+    if decision.cause is StopCause.PREEMPT and not decision.reserved:
         kept = [(at, gpus) for at, gpus in state.preempted if at > state.now - GPUS_PER_MS]
         state.preempted = [*kept, (state.now, run.gpus)]
     stopping(state, run, decision)
@@ -73,7 +93,7 @@ def host_moved(state: ClusterState, decision: HostMoved) -> None:
     record = state.hosts[decision.host]
     by = record.by if decision.to is HostState.DRAINED else By(MACHINE.actor, decision.reason)
     touch_host(state, record, state=decision.to, since=state.now, by=by)
-    drop_broken_claims(state, record)
+    drop_broken_promises(state, record)
     if decision.to is HostState.DRAINED:
         end_drain(state, record, "drained")
         return
@@ -97,7 +117,7 @@ def member_leaked(state: ClusterState, decision: MemberLeaked) -> None:
     if (to := move(record.state, HostEvent.SUSPECT)) is not None:
         by = By(MACHINE.actor, f"GPUs of {decision.run} are still in use after SIGKILL")
         touch_host(state, record, state=to, since=state.now, by=by)
-    drop_broken_claims(state, record)
+    drop_broken_promises(state, record)
 
 
 def stray_found(state: ClusterState, decision: StrayFound) -> None:
@@ -108,7 +128,7 @@ def stray_found(state: ClusterState, decision: StrayFound) -> None:
 def workload_held(state: ClusterState, decision: WorkloadHeld) -> None:
     record = state.workloads[decision.workload]
     if record.phase is WorkloadPhase.WAITING:
-        drop_claim(state, record)
+        drop_promises(state, record)
         set_phase(state, record, WorkloadPhase.HELD)
         record.reason, record.held_by = decision.reason, MACHINE
 
@@ -127,6 +147,7 @@ def pass_done(state: ClusterState, decision: PassDone) -> None:
     # What victims free beyond the need is for the next in order, in another pass; all else was reckoned with.
     easy = state.index.book.easy
     hosts: dict[HostName, None] = {name: None for run in leaving for name in run.members if easy(name)}
+    hosts |= state.index.news.opened
     state.dirty = bool(hosts)
     moved = 0 if decision.read_standings else state.index.news.moved
     state.index.news = News(everything=False, hosts=hosts, moved=moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduler_core.apply_budgets import keep_weights
-from scheduler_core.apply_requests import drop_broken_claims, end_drain, move_host
+from scheduler_core.apply_requests import drop_broken_promises, end_drain, move_host
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
 from scheduler_core.contract import gang_breaks_at
@@ -76,7 +76,7 @@ def _host_declared(state: ClusterState, host: Host) -> None:
     if record.host != host:
         touch_host(state, record, host=host)
         state.index.sizes.clear()
-        drop_broken_claims(state, record)
+        drop_broken_promises(state, record)
     if record.removed:
         back = record.by == LEFT and record.state is HostState.CORDONED
         touch_host(state, record, removed=False)
@@ -89,7 +89,7 @@ def _host_left(state: ClusterState, record: HostRecord) -> None:
     touch_host(state, record, removed=True)
     if record.state is HostState.SERVING:
         touch_host(state, record, state=HostState.CORDONED, since=state.now, by=LEFT)
-    drop_broken_claims(state, record)
+    drop_broken_promises(state, record)
     _forget_host(state, record)
 
 
@@ -129,7 +129,7 @@ def seen(state: ClusterState, event: HostSeen) -> None:
         record.reach_since = state.now
         record.answers_since = record.answers_since if before is Reach.STALE else state.now
         watch_host(state, record)
-    drop_broken_claims(state, record)
+    drop_broken_promises(state, record)
 
 
 def _rebooted(state: ClusterState, record: HostRecord, boot_id: str) -> None:
@@ -174,7 +174,7 @@ def unreachable(state: ClusterState, event: HostUnreachable) -> None:
 def lost(state: ClusterState, record: HostRecord) -> None:
     """Gangs with a member there are broken: their reachable members stop (rule 27), where there are any."""
     touch_host(state, record, reach=require_reach(record.reach, ReachEvent.LOST), reach_since=state.now)
-    drop_broken_claims(state, record)
+    drop_broken_promises(state, record)
     for run in (state.runs[run_id] for run_id in record.runs):
         if (at := gang_breaks_at(state, run)) is not None and at <= state.now:
             want_gang_stop(state, run, f"its member on {record.host.name} is lost")
@@ -233,7 +233,7 @@ def stray_heard(state: ClusterState, run: RunId, name: HostName, alive: bool) ->
     if alive and run not in record.strays:
         state.strays.append((run, name))
         touch_host(state, record, strays=[*record.strays, run])
-        drop_broken_claims(state, record)
+        drop_broken_promises(state, record)
     elif not alive:
         record.buried.remove(run)
         state.strays = [stray for stray in state.strays if stray != (run, name)]

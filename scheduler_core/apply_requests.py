@@ -5,12 +5,14 @@ from __future__ import annotations
 from scheduler_core.breaker import still_waits
 from scheduler_core.changes import (
     drop_claim,
+    drop_promises,
+    drop_reservation,
     enqueue,
     replace_workload,
     set_phase,
     touch_host,
 )
-from scheduler_core.decisions import StopCause, StopDecided
+from scheduler_core.decisions import Member, StopCause, StopDecided
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.hosttable import HostEvent, move
 from scheduler_core.ids import HostName
@@ -76,7 +78,7 @@ def requeue(state: ClusterState, event: RequeueRequested) -> None:
 def hold(state: ClusterState, event: HoldRequested) -> None:
     record = state.workloads.get(event.workload)
     if record is not None and record.phase is WorkloadPhase.WAITING:
-        drop_claim(state, record)
+        drop_promises(state, record)
         set_phase(state, record, WorkloadPhase.HELD)
         record.held_by, record.reason = event.by, event.by.why
         if event.until_at is not None:
@@ -100,7 +102,7 @@ def move_workload(state: ClusterState, event: WorkloadMoved) -> None:
     budget = record.workload.budget if event.budget is None else event.budget
     priority = record.workload.priority if event.priority is None else event.priority
     if budget in state.budgets.by_id and state.budgets.is_leaf(budget):
-        drop_claim(state, record)
+        drop_promises(state, record)
         replace_workload(state, record, budget=budget, priority=priority)
 
 
@@ -179,19 +181,25 @@ def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> 
         state.proposals.pop(name, None)
     if to is not record.state:
         touch_host(state, record, state=to, since=state.now, by=by)
-        drop_broken_claims(state, record)
+        drop_broken_promises(state, record)
     return True
 
 
-def drop_broken_claims(state: ClusterState, record: HostRecord) -> None:
-    """Claims on a host that was cordoned or lost, or on GPUs that are not fit any more, are planned anew (rule 19)."""
+def drop_broken_promises(state: ClusterState, record: HostRecord) -> None:
+    """Claims and reservations on a host that was cordoned or lost, or on GPUs that are not fit any more, are planned
+    anew (rules 19, 21).
+    """
     whole = record.state is not HostState.SERVING or record.removed or bool(record.strays)
     whole = whole or record.reach in (Reach.LOST, Reach.NEVER_SEEN)
     unfit = record.foreign | record.unfit | record.leaked | ~record.host.all_slots
-    bad = record.claimed if whole else record.claimed & unfit
-    if not bad:
-        return
-    for wid in list(state.index.claimants):
-        claimant = state.workloads[wid]
-        if any(m.host == record.host.name and m.slots & bad for m in claimant.claim):
+    bad, index = record.host.all_slots if whole else unfit, state.index
+
+    def broken(members: tuple[Member, ...]) -> bool:
+        return any(m.host == record.host.name and m.slots & bad for m in members)
+
+    for claimant in [state.workloads[wid] for wid in index.claimants] if record.claimed & bad else ():
+        if broken(claimant.claim):
             drop_claim(state, claimant)
+    for holder in [state.workloads[wid] for wid in index.reservations]:
+        if holder.reserved is not None and broken(holder.reserved.members):
+            drop_reservation(state, holder)

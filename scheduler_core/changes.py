@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.budget import BudgetTree
-from scheduler_core.decisions import Member, StopDecided
+from scheduler_core.decisions import Member, Reserved, StopDecided
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.index import Index
 from scheduler_core.policy import Policy
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU
-from scheduler_core.workload import WorkloadPhase
+from scheduler_core.workload import Workload, WorkloadPhase
 
 # -- the cluster --------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ def enqueue(state: ClusterState, record: WorkloadRecord) -> None:
 
 
 def set_phase(state: ClusterState, record: WorkloadRecord, phase: WorkloadPhase) -> None:
-    """Moves it between waiting, running, held and ended. A claim must have been dropped before."""
+    """Moves it between waiting, running, held and ended. Claim and reservation must have been dropped before."""
     if record.phase is WorkloadPhase.WAITING:
         state.index.dequeue(record.workload)
     record.phase = phase
@@ -125,7 +125,9 @@ def set_claim(
     state: ClusterState, record: WorkloadRecord, members: tuple[Member, ...], waits_for: tuple[RunId, ...]
 ) -> None:
     """Holds these slots for the workload (rule 19), and its whole min runtime as a commitment (rule 7)."""
-    drop_claim(state, record)
+    drop_promises(state, record)
+    if not members:
+        return
     record.claim, record.waits_for = members, waits_for
     for member in members:
         host = state.hosts[member.host]
@@ -149,13 +151,55 @@ def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None
         index.claimants[workload.id] = None
     else:
         del index.claimants[workload.id]
-    chain = state.budgets.chains[workload.budget]
-    for budget in chain:
+    for budget in state.budgets.chains[workload.budget]:
         index.claimed[budget] += sign * workload.gpus
+    _commit_whole(state, workload, sign)
+
+
+def _commit_whole(state: ClusterState, workload: Workload, sign: int) -> None:
+    """Its whole min runtime is promised, or no longer (rule 7)."""
     amount = workload.gpus * GPU * workload.min_runtime_ms
-    index.fix(chain, sign * amount)
-    index.news.promised(amount)
-    index.news.leaves[workload.budget] = None
+    state.index.fix(state.budgets.chains[workload.budget], sign * amount)
+    state.index.news.promised(amount)
+    state.index.news.leaves[workload.budget] = None
+
+
+# -- reservations (rule 21) ---------------------------------------------------------------------------------------
+
+
+def set_reservation(state: ClusterState, record: WorkloadRecord, made: Reserved) -> None:
+    """The workload's, and its whole min runtime is a commitment (rule 7). A pass looks again when its instant comes."""
+    drop_reservation(state, record)
+    record.reserved = made
+    _count_reservation(state, record, +1)
+    state.index.wake_at(made.at, "reserved", record.workload.id)
+
+
+def drop_reservation(state: ClusterState, record: WorkloadRecord) -> None:
+    """Its hosts may be of use to others now."""
+    if record.reserved is None:
+        return
+    _count_reservation(state, record, -1)
+    hosts: dict[HostName, None] = {m.host: None for m in record.reserved.members if m.host in state.hosts}
+    state.index.news.hosts |= hosts
+    state.index.news.opened |= hosts
+    record.reserved = None
+    state.dirty = True
+
+
+def _count_reservation(state: ClusterState, record: WorkloadRecord, sign: int) -> None:
+    workload, index = record.workload, state.index
+    if sign > 0:
+        index.reservations[workload.id] = None
+    else:
+        del index.reservations[workload.id]
+    _commit_whole(state, workload, sign)
+
+
+def drop_promises(state: ClusterState, record: WorkloadRecord) -> None:
+    """Nothing is held or reserved for the workload any more: it starts, or does not want to."""
+    drop_claim(state, record)
+    drop_reservation(state, record)
 
 
 def _charge(state: ClusterState, chain: tuple[BudgetId, ...], at: int, delta: int, allocated: bool) -> None:
@@ -297,6 +341,8 @@ def rebuild(state: ClusterState) -> None:
     for record in state.workloads.values():
         if record.claim:
             _count_claim(state, record, +1)
+        if record.reserved is not None:
+            _count_reservation(state, record, +1)
 
 
 def budgets_in_use(state: ClusterState) -> dict[BudgetId, None]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.ids import ROOT, BudgetId, WorkloadId
 from scheduler_core.index import LeafQueue
-from scheduler_core.settled import Blocked, LeafKey, Signature
+from scheduler_core.settled import Blocked, LeafKey, Signature, Spans, covered
 from scheduler_core.state import ClusterState
+
+NOBODY: Spans = {}
 
 
 class LeafCursor:
@@ -16,22 +18,25 @@ class LeafCursor:
 
     def __init__(self, queue: LeafQueue) -> None:
         self.signatures = queue.by_signature
-        self._heads: list[tuple[LeafKey, Signature, int]] = [(k[0], s, 0) for s, k in self.signatures.items()]
+        spans = ((kind, span, keys) for kind, spans in self.signatures.items() for span, keys in spans.items())
+        self._heads: list[tuple[LeafKey, Signature, int, int]] = [
+            (keys[0], kind, span, 0) for kind, span, keys in spans
+        ]
         heapify(self._heads)
         self.blocked: Blocked | None = None  # the first that cannot start, once it was met
         self.capped: dict[Signature, None] = {}  # over a cap (rule 8)
         self.certain = True  # none was kept from starting by a cap or a brake alone
 
-    def next(self, out: Container[Signature]) -> tuple[WorkloadId, Signature] | None:
-        """The next one in order. Signatures in `out`, and those over a cap, are left out from now on."""
+    def next(self, out: Spans = NOBODY) -> tuple[WorkloadId, Signature] | None:
+        """The next one in order. Those in `out`, and those over a cap, are left out from now on."""
         while self._heads:
-            key, signature, at = heappop(self._heads)
-            if signature in out or signature in self.capped:
+            key, kind, span, at = heappop(self._heads)
+            if covered(out, kind, span) or kind in self.capped:
                 continue
-            keys = self.signatures[signature]
+            keys = self.signatures[kind][span]
             if at + 1 < len(keys):
-                heappush(self._heads, (keys[at + 1], signature, at + 1))
-            return key[2], signature
+                heappush(self._heads, (keys[at + 1], kind, span, at + 1))
+            return key[2], kind
         return None
 
 

@@ -59,7 +59,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """GPUs held for a waiting workload until its victims have gone (rule 19). Replaces its earlier claim.
+    """GPUs held for a waiting workload until its victims have gone (rule 19). Replaces its earlier claim; without
+    members it is given up.
 
     `members` is the whole place it will start on; `waits_for` are the runs that must go first.
     """
@@ -67,6 +68,23 @@ class Claimed:
     workload: WorkloadId
     members: tuple[Member, ...]
     waits_for: tuple[RunId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """From `at` (ms) on these GPUs are the waiting workload's, whatever the balances say then (rule 21)."""
+
+    workload: WorkloadId
+    at: int
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationEnded:
+    """What was reserved for the workload is anybody's again."""
+
+    workload: WorkloadId
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +99,7 @@ class StopDecided:
     for_workload: WorkloadId | None = None
     standings: tuple[Standing, ...] = ()
     lost_gpu_ms: int = 0  # GPU-thousandths x ms since the last checkpoint
+    reserved: bool = False  # a reservation came due: the breaker does not count it (rules 21, 29)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +161,8 @@ class PassDone:
 Decision = (
     Placed
     | Claimed
+    | Reserved
+    | ReservationEnded
     | StopDecided
     | HostMoved
     | HostLost

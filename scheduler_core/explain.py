@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduler_core.cursor import LeafCursor
+from scheduler_core.decisions import Reserved
+from scheduler_core.earliest import Leaves, room_from
 from scheduler_core.fairshare import Standings, claim_commitment
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.grounds import told_apart
@@ -14,6 +16,8 @@ from scheduler_core.ids import ROOT, BudgetId
 from scheduler_core.index import signature
 from scheduler_core.placement import protection_end, sizes_for
 from scheduler_core.preemption import headroom
+from scheduler_core.reservations import Reservations
+from scheduler_core.reserving import holders
 from scheduler_core.settled import Signature
 from scheduler_core.shapes import Misfit, Shape, ShapeProblem, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
@@ -57,7 +61,8 @@ class Explainer:
         self.state, self.standings = state, Standings(state)
         self._known: dict[tuple[object, ...], Hold] = {}
         self._heads: dict[BudgetId, WorkloadRecord | None] = {}
-        self._rooms: dict[Signature, Hold | None] = {}
+        self.reservations = Reservations(state)
+        self._rooms: dict[tuple[Signature, int], Hold | None] = {}
         self._misfits: dict[Signature, ShapeProblem | None] = {}
         self._fitting: dict[tuple[Shape, tuple[tuple[str, str], ...]], list[HostRecord]] = {}
         self._free = {r.host.name: r.free.bit_count() for r in state.hosts.values()}
@@ -80,7 +85,7 @@ class Explainer:
             queue = self.state.index.queues.get(leaf)
             cursor = LeafCursor(queue) if queue is not None else None
             self._heads[leaf] = None
-            while cursor is not None and (found := cursor.next({})) is not None:
+            while cursor is not None and (found := cursor.next()) is not None:
                 record = self.state.workloads[found[0]]
                 if not record.claim and record.not_before <= self.state.now:
                     self._heads[leaf] = record
@@ -96,6 +101,8 @@ class Explainer:
         if record.claim:
             left = [run for run in record.waits_for if run in self.state.runs]
             return Hold(HoldKind.VICTIM_STOPPING, f"waiting for {', '.join(left) or 'its victims'} to stop")
+        if record.reserved is not None:
+            return self._promised(record.reserved)
         if record.not_before > self.state.now:
             return Hold(HoldKind.RETRY_DELAY, f"retry {record.retries} after a failure", record.not_before)
         if record.workload.id in self.state.blast_blocked:
@@ -103,6 +110,13 @@ class Explainer:
             text = "preempting for it would take more than max_blast allows"
             return Hold(HoldKind.BLAST, text, since + self.state.policy.blast_patience_ms)
         return None
+
+    def _promised(self, made: Reserved) -> Hold:
+        """Rule 21: whom it waits for at most until when."""
+        theirs = {run.id: None for run in holders(self.state, made.members)}
+        who = self._holders(lambda run: run.id in theirs and run.protected(self.state.now))
+        waits = f"waiting for protected runs to pass their min runtime: {who}; " if who else ""
+        return Hold(HoldKind.PROTECTED, f"{waits}{few(sorted(m.host for m in made.members))} reserved for it", made.at)
 
     def _capacity_reason(self, w: Workload, head: WorkloadRecord | None) -> Hold:
         """`head`: who comes before it in its leaf; None where nobody does."""
@@ -162,7 +176,7 @@ class Explainer:
             return self.state.workloads[run.workload].workload.priority < w.priority
         return run.budget in weaker
 
-    def _fits_from(self, w: Workload, leaves: Callable[[Run], int | None]) -> int | None:
+    def _fits_from(self, w: Workload, leaves: Leaves) -> int | None:
         """The earliest instant at which enough hosts have room, if each run goes when `leaves` says, or stays."""
         for shape in shapes(w, sizes_for(self.state, w)):
             ends = sorted(e for r in self._hosts(w, shape) if (e := self._room_from(r, shape.gpus, leaves)) is not None)
@@ -179,27 +193,23 @@ class Explainer:
             self._fitting[wanted] = [r for r in hosts if fits(r.host.gpus) and matches(r.host, w.needs)]
         return self._fitting[wanted]
 
-    def _room_from(self, record: HostRecord, gpus: int, leaves: Callable[[Run], int | None]) -> int | None:
-        free = self._free[record.host.name]
-        if free >= gpus:
+    def _room_from(self, record: HostRecord, gpus: int, leaves: Leaves) -> int | None:
+        if self._free[record.host.name] >= gpus:
             return self.state.now
         if not record.runs or not record.places:
             return None
-        leaving = sorted((end, run) for run in record.runs if (end := leaves(self.state.runs[run])) is not None)
-        for end, run_id in leaving:
-            slots = self.state.runs[run_id].members[record.host.name].slots & record.usable & ~record.claimed
-            free += slots.bit_count()
-            if free >= gpus:
-                return end
-        return None
+        found = room_from(self.state, record, gpus, record.free, record.usable & ~record.claimed, leaves)
+        return None if found is None else found[0]
 
     def _elsewhere(self, w: Workload) -> Hold | None:
         """Is there room that something other than better claims keeps from it? Of all budgets alike."""
-        if (shape := signature(w)) not in self._rooms:
-            self._rooms[shape] = self._kept_room(w)
-        return self._rooms[shape]
+        if (alike := (signature(w), w.yields_after_ms)) not in self._rooms:
+            self._rooms[alike] = self._kept_room(w)
+        return self._rooms[alike]
 
     def _kept_room(self, w: Workload) -> Hold | None:
+        if self.reservations.closed_to(w) and self._fits_with(w, lambda r: r.free):
+            return Hold(HoldKind.RESERVED, self._whose_reservation(w))
         if self._fits_with(w, lambda r: r.free | (r.usable & r.claimed & ~r.held)):
             return Hold(HoldKind.RESERVED, "free GPUs are kept for workloads that wait for their victims")
         if self._fits_with(w, lambda r: r.free | (r.foreign & ~r.held if r.places else 0)):
@@ -214,6 +224,11 @@ class Explainer:
             out = self._names(lambda r: r.usable != r.host.all_slots)
             return Hold(HoldKind.HOST_HEALTH, f"too few GPUs serve, even once all runs end: not all of {out} do")
         return None
+
+    def _whose_reservation(self, w: Workload) -> str:
+        closed, reserved = self.reservations.closed_to(w), self.reservations.all.items()
+        whose = sorted(wid for wid, made in reserved if any(m.host in closed for m in made.members))
+        return f"free GPUs are reserved for {few(whose)}, and it would be protected on them for too long"
 
     def _fits_with(self, w: Workload, mask: Callable[[HostRecord], int]) -> bool:
         for shape in shapes(w, sizes_for(self.state, w)):

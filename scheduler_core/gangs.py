@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterator
 from scheduler_core.decisions import Claimed, Member, StopCause
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.placement import Room
+from scheduler_core.reservations import Masks
 from scheduler_core.shapes import matches
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import lowest_bits
+from scheduler_core.workload import Workload
 
 
 def kept_gangs(state: ClusterState, room: Room) -> Iterator[Claimed]:
@@ -48,27 +50,31 @@ def new_place(
 
     None where there are not enough, or where nobody stays.
     """
+    workload = state.workloads[run.workload].workload
+    closed = room.reservations.closed_to_claim(workload)
     members = {
         name: Member(name, m.slots)
         for name, m in run.members.items()
         if name not in leaving and m.phase.holds_gpus and m.slots & room.open_slots(name) == m.slots
+        if not m.slots & closed.get(name, 0)
     }
     missing = [name for name in run.members if name not in members]
     if not members or not missing:
         return None
     gpus = run.members[missing[0]].slots.bit_count()
-    spare = (name for name in _spare(state, room, run, gpus) if name not in members and name not in leaving)
+    spare = (name for name in _spare(state, room, workload, gpus, closed) if name not in (*members, *leaving))
     for name in missing:
         if (host := next(spare, None)) is None:
             return None
-        members[name] = Member(host, lowest_bits(room.free(host), gpus))
+        members[name] = Member(host, lowest_bits(room.free(host) & ~closed.get(host, 0), gpus))
     return tuple(members[name] for name in run.members)
 
 
-def _spare(state: ClusterState, room: Room, run: Run, gpus: int) -> Iterator[HostName]:
+def _spare(state: ClusterState, room: Room, workload: Workload, gpus: int, closed: Masks) -> Iterator[HostName]:
     """Hosts with so many free GPUs that suit it; whole ones, where it declared no shape (rule 16)."""
-    workload = state.workloads[run.workload].workload
     for name in room.candidates(gpus):
         host = state.hosts[name].host
+        if (room.free(name) & ~closed.get(name, 0)).bit_count() < gpus:
+            continue
         if matches(host, workload.needs) and (workload.gpus_per_host or host.gpus == gpus):
             yield name

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from scheduler_core.budget import BudgetTree
 from scheduler_core.decisions import Standing
 from scheduler_core.fairshare import Standings
-from scheduler_core.ids import BudgetId
+from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.state import Run
 from scheduler_core.units import GPU_HOUR
 from scheduler_core.victims import Victim
 from scheduler_core.workload import Workload
@@ -17,6 +19,20 @@ def standings_of(standings: Standings, workload: Workload, branch: BudgetId | No
     parent = standings.tree.by_id[branch].parent
     mine = next(b for b in standings.tree.chains[workload.budget] if standings.tree.by_id[b].parent == parent)
     return (standings.standing(mine), standings.standing(branch)) if mine != branch else (standings.standing(mine),)
+
+
+def side_against(tree: BudgetTree, leaf: BudgetId, run: Run) -> BudgetId | None:
+    """The run's side at the lowest common ancestor with the leaf: a child of it; None for an unallocated run."""
+    if not run.allocated:
+        return None
+    mine = (*tree.chains[leaf], ROOT)
+    return next((b for b in tree.chains[run.budget] if tree.by_id[b].parent in mine and b not in mine), leaf)
+
+
+def reservation_reason(standings: Standings, workload: Workload, victim: Victim) -> str:
+    """Who for, where a reservation decides: how both stand does not matter any more."""
+    path, lost = standings.tree.paths[workload.budget], f"it loses {victim.lost / GPU_HOUR:.1f} GPU-h"
+    return f"for {workload.id} of {path}: these GPUs are reserved for it from now on; past its min runtime; {lost}"
 
 
 def preemption_reason(standings: Standings, workload: Workload, victim: Victim) -> str:

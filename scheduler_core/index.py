@@ -28,17 +28,22 @@ def leaf_key(workload: Workload) -> LeafKey:
     return (-workload.priority, workload.submitted_at, workload.id)
 
 
+BySpan = dict[int, list[LeafKey]]  # by how long they hold what they get (`Workload.yields_after_ms`), in order
+
+
 @dataclass(slots=True)
 class LeafQueue:
-    """The waiting workloads of one leaf, in order, by signature."""
+    """The waiting workloads of one leaf, by signature."""
 
-    by_signature: dict[Signature, list[LeafKey]] = field(default_factory=dict)
+    by_signature: dict[Signature, BySpan] = field(default_factory=dict)
 
     def add(self, workload: Workload) -> tuple[LeafKey, Signature]:
         """Its place, and what it is looked for by."""
         key, kind = leaf_key(workload), signature(workload)
-        if (keys := self.by_signature.get(kind)) is None:
-            self.by_signature[kind] = [key]
+        if (spans := self.by_signature.get(kind)) is None:
+            spans = self.by_signature[kind] = {}
+        if (keys := spans.get(workload.yields_after_ms)) is None:
+            spans[workload.yields_after_ms] = [key]
         elif keys[-1] < key:
             keys.append(key)
         else:
@@ -46,13 +51,13 @@ class LeafQueue:
         return key, kind
 
     def remove(self, workload: Workload) -> None:
-        keys = self.by_signature[signature(workload)]
+        spans = self.by_signature[signature(workload)]
+        keys = spans[workload.yields_after_ms]
         del keys[bisect_left(keys, leaf_key(workload))]
         if not keys:
+            del spans[workload.yields_after_ms]
+        if not spans:
             del self.by_signature[signature(workload)]
-
-    def ordered(self) -> list[LeafKey]:
-        return sorted(key for keys in self.by_signature.values() for key in keys)
 
 
 class Promise(NamedTuple):
@@ -77,8 +82,11 @@ class Index:
     unallocated_queues: dict[BudgetId, LeafQueue] = field(default_factory=dict)
     claimants: dict[WorkloadId, None] = field(default_factory=dict)
     held: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs of all runs (rule 8)
+    reservations: dict[WorkloadId, None] = field(default_factory=dict)
     claimed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs promised to claimants
-    fixed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # whole min runtimes: starting runs, claims
+    fixed: defaultdict[BudgetId, int] = field(
+        default_factory=_zero
+    )  # whole min runtimes: starting runs, claims, reservations
     promised_gpus: defaultdict[BudgetId, int] = field(default_factory=_zero)  # thousandths, protected runs
     promised_until: defaultdict[BudgetId, int] = field(default_factory=_zero)  # sum of thousandths x end
     promises: dict[RunId, Promise] = field(default_factory=dict)
@@ -108,15 +116,17 @@ class Index:
     def fill(self, waiting: Iterable[Workload]) -> None:
         """All that wait, into empty queues."""
         for workload in waiting:
-            self._queue(workload).by_signature.setdefault(signature(workload), []).append(leaf_key(workload))
+            spans = self._queue(workload).by_signature.setdefault(signature(workload), {})
+            spans.setdefault(workload.yields_after_ms, []).append(leaf_key(workload))
         for queue in (*self.queues.values(), *self.unallocated_queues.values()):
-            for keys in queue.by_signature.values():
-                keys.sort()
+            for spans in queue.by_signature.values():
+                for keys in spans.values():
+                    keys.sort()
 
     def enqueue(self, workload: Workload) -> None:
         """It waits."""
         key, kind = self._queue(workload).add(workload)
-        if not self.settled.covers(workload.budget, key, kind, workload.allocated):
+        if not self.settled.covers(workload, key, kind):
             self.news.leaves[workload.budget] = None
 
     def _queue(self, workload: Workload) -> LeafQueue:

@@ -12,6 +12,8 @@ from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.index import Index
+from scheduler_core.reservations import yields_at
+from scheduler_core.reserving import holders
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
 from scheduler_core.witness import Witness
@@ -70,6 +72,27 @@ def _claims(state: ClusterState) -> Iterator[str]:
                 member = run.members[part.host]
                 if member.phase.holds_gpus and member.slots & part.slots and run.stop is None:
                     yield f"{wid}: claims GPUs of {run_id}, which nobody stops"
+
+
+def _reservations(state: ClusterState) -> Iterator[str]:
+    """Rule 21: whole, disjoint, for those that wait; and whoever is on the GPUs has ended or yields by the instant."""
+    taken: dict[HostName, int] = {}
+    for wid in state.index.reservations:
+        record = state.workloads[wid]
+        made = record.reserved
+        if made is None or record.phase is not WorkloadPhase.WAITING or record.claim or not record.workload.allocated:
+            yield f"{wid}: {record.phase} with a reservation"
+            continue
+        if sum(part.gpus for part in made.members) != record.workload.gpus:
+            yield f"{wid}: its reservation is not whole"
+        for part in made.members:
+            if taken.get(part.host, 0) & part.slots:
+                yield f"{part.host}: slots {part.slots:b} are reserved twice"
+            taken[part.host] = taken.get(part.host, 0) | part.slots
+        for run in holders(state, made.members):
+            in_time = run.started_at is None or run.started_at - run.placed_at <= state.policy.start_timeout_ms
+            if run.allocated and run.stop is None and in_time and yields_at(state, run) > made.at:
+                yield f"{wid}: {run.id} is protected on its GPUs after {made.at}"
 
 
 def _runs(state: ClusterState) -> Iterator[str]:
@@ -188,6 +211,7 @@ _VIEWS: dict[str, Callable[[Index], object]] = {
     "held": lambda i: _nonzero(i.held),
     "claimed": lambda i: _nonzero(i.claimed),
     "claimants": lambda i: sorted(i.claimants),
+    "reservations": lambda i: sorted(i.reservations),
     "fixed": lambda i: _nonzero(i.fixed),
     "promised_gpus": lambda i: _nonzero(i.promised_gpus),
     "promised_until": lambda i: _nonzero(i.promised_until),
@@ -201,4 +225,4 @@ _VIEWS: dict[str, Callable[[Index], object]] = {
     "leaving slots": lambda i: i.book.leaving,
 }
 
-RULES = (_slots, _claims, _runs, _contract, _hosts, _ledgers, _lapses, _index)
+RULES = (_slots, _claims, _reservations, _runs, _contract, _hosts, _ledgers, _lapses, _index)

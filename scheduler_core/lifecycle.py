@@ -40,6 +40,8 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     o.MemberNeverStarted: apply_runs.never_started,
     d.Placed: apply_decisions.placed,
     d.Claimed: apply_decisions.claimed,
+    d.Reserved: apply_decisions.reserved,
+    d.ReservationEnded: apply_decisions.reservation_ended,
     d.StopDecided: apply_decisions.stop_decided,
     d.HostMoved: apply_decisions.host_moved,
     d.HostLost: apply_decisions.host_lost,

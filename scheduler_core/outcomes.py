@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.changes import drop_claim, drop_run, set_phase
+from scheduler_core.changes import drop_claim, drop_promises, drop_run, set_phase
 from scheduler_core.decisions import Member, StopCause
 from scheduler_core.state import (
     ENDED_KEEP_MS,
@@ -104,7 +104,7 @@ def why_failed(run: Run) -> str:
 
 def end(state: ClusterState, record: WorkloadRecord, outcome: Outcome) -> None:
     """Final: the workload never runs again."""
-    drop_claim(state, record)
+    drop_promises(state, record)
     set_phase(state, record, WorkloadPhase.ENDED)
     record.outcome, record.ended_at = outcome, state.now
     state.tripped.pop(f"workload {record.workload.id}", None)

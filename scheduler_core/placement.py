@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 
 from scheduler_core.decisions import Member
 from scheduler_core.ids import BudgetId, HostName
+from scheduler_core.reservations import Reservations
 from scheduler_core.shapes import Shape, matches, shapes, sizes_of
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import lowest_bits
@@ -31,6 +32,7 @@ class Room:
         self._taken: dict[HostName, int] = {}
         self._ends: dict[HostName, int] = {}  # protection end of what the pass has placed there
         self.given: dict[BudgetId, int] = {}  # GPUs given in this pass, per budget and its ancestors
+        self.reservations = Reservations(state)
         self._heaps: dict[int, list[Entry]] = {}
         self._moved: dict[int, dict[HostName, None]] = {}
         self.largest = max((count for count, hosts in state.index.free.items() if hosts), default=0)
@@ -109,11 +111,14 @@ class Room:
         if shape.gpus > self.largest:
             return None
         members: list[Member] = []
+        closed = self.reservations.closed_to(workload)
         for name in self.candidates(shape.gpus):
-            host = self.state.hosts[name].host
-            if (shape.whole and host.gpus != shape.gpus) or not matches(host, workload.needs):
+            host, free = self.state.hosts[name].host, self.free(name) & ~closed.get(name, 0)
+            if free.bit_count() < shape.gpus or (shape.whole and host.gpus != shape.gpus):
                 continue
-            members.append(Member(name, lowest_bits(self.free(name), shape.gpus)))
+            if not matches(host, workload.needs):
+                continue
+            members.append(Member(name, lowest_bits(free, shape.gpus)))
             if len(members) == shape.hosts:
                 return tuple(members)
         return None

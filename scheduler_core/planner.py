@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.agenda import agenda, patience_over, widen
-from scheduler_core.cursor import LeafCursor, TreeCursor
-from scheduler_core.decisions import Claimed, Decision, Member, PassDone, Placed, StopCause, StopDecided
+from scheduler_core.cursor import NOBODY, LeafCursor, TreeCursor
+from scheduler_core.decisions import (
+    Claimed,
+    Decision,
+    Member,
+    PassDone,
+    Placed,
+    ReservationEnded,
+    Reserved,
+    StopCause,
+    StopDecided,
+)
 from scheduler_core.fairshare import Standings, Takers, commitment
 from scheduler_core.gangs import kept_gangs
-from scheduler_core.grounds import preemption_reason, standings_of
+from scheduler_core.grounds import preemption_reason, reservation_reason, side_against, standings_of
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import leaf_key
 from scheduler_core.placement import Room
 from scheduler_core.preemption import NoPlan, Plan, Search, headroom
 from scheduler_core.prospects import Prospects
-from scheduler_core.settled import Blocked, Settled, Signature
-from scheduler_core.state import ClusterState, WorkloadRecord
+from scheduler_core.reserving import holders, may_begin, new_reservations
+from scheduler_core.settled import Blocked, Settled, Signature, Spans, covered
+from scheduler_core.state import ClusterState, Run, WorkloadRecord
 from scheduler_core.victims import Pool, Victim
 from scheduler_core.workload import Workload
 
@@ -42,7 +53,9 @@ def plan_pass(state: ClusterState, preemptable_gpus: int = UNLIMITED, settled: S
     plan = _Pass(state, preemptable_gpus, settled or Settled())
     plan.promote_claims()
     plan.keep_gangs()
+    plan.keep_reservations()
     plan.take_allocated()
+    plan.reserve()
     plan.take_unallocated()
     return plan.result()
 
@@ -78,7 +91,10 @@ class _Pass:
         for wid in sorted(self.state.index.claimants):
             record = self.state.workloads[wid]
             free = record.run is None and all(self._claim_free(m.host, m.slots) for m in record.claim)
-            if free and self._under_caps(record, claimed=True):
+            closed = self.room.reservations.closed_to(record.workload) if free else {}
+            if any(m.slots & closed.get(m.host, 0) for m in record.claim):
+                self.decisions.append(Claimed(wid, (), ()))  # it comes too late for what is reserved there
+            elif free and self._under_caps(record, claimed=True):
                 self.decisions.append(Placed(wid, record.next_run, record.claim))
 
     def _claim_free(self, name: HostName, slots: int) -> bool:
@@ -92,6 +108,28 @@ class _Pass:
             if self._under_caps(record):
                 self.decisions.append(claim)
                 self._take(record, claim.members)
+
+    def keep_reservations(self) -> None:
+        """Rule 21: whose instant has come starts, or claims its GPUs from whoever is on them."""
+        for made in self.room.reservations.due():
+            if may_begin(self.state, made):
+                self._begin(self.state.workloads[made.workload], made)
+
+    def _begin(self, record: WorkloadRecord, made: Reserved) -> None:
+        runs = holders(self.state, made.members)
+        if not self._under_caps(record, leaving=runs):
+            self.decisions.append(ReservationEnded(made.workload, "max_gpus of its budgets leaves no room for it"))
+            self.room.reservations.drop(made.workload)
+            self.agenda.heads[record.workload.budget] = None
+        elif runs:
+            leaf, tree = record.workload.budget, self.state.budgets
+            victims = tuple(
+                Victim(0, self.pool.cost(r)[0], r, r.gpus, side_against(tree, leaf, r)) for r in runs if r.stop is None
+            )
+            self._claim(record, Plan(made.members, victims, tuple(sorted(r.id for r in runs))), reserved=True)
+        else:
+            self.decisions.append(Placed(made.workload, record.next_run, made.members))
+            self._take(record, made.members)
 
     # -- 2: allocated work, the most owed first --------------------------------------------------------------------
 
@@ -123,16 +161,17 @@ class _Pass:
         """May a workload start of a kind that could not at the last pass?"""
         if self._nothing_left():
             self._bury(self.agenda.revived)
-        return any(kind not in self.dead for kind in self.agenda.revived)
+        return any(self.dead.get(kind, 1) for kind in self.agenda.revived)  # 0: dead whatever its span
 
     def _nothing_left(self) -> bool:
         """Nothing is free and nobody without a guarantee runs: behind a blocked head nothing can start."""
         index = self.state.index
         return not (self.room.left or index.running_unallocated or index.stopping or self.pool.going)
 
-    def _bury(self, signatures: Iterable[Signature]) -> None:
+    def _bury(self, signatures: Iterable[Signature], span: int = 0) -> None:
+        """They cannot start, if they hold what they get for so long."""
         for kind in signatures:
-            self.dead[kind] = None
+            self.dead[kind] = min(span, self.dead.get(kind, span))
 
     def _take_from(self, leaf: BudgetId, cursor: LeafCursor) -> bool:
         """Works on a leaf until something of it was placed or promised: then standings differ. False when it is
@@ -140,11 +179,11 @@ class _Pass:
         if leaf not in self.agenda.heads:
             cursor.blocked = self._still_blocked(leaf)
         while not (cursor.blocked and self._nothing_left()):
-            found = cursor.next(self.dead if cursor.blocked else ())
+            found = cursor.next(self.dead if cursor.blocked else NOBODY)
             if found is None:
                 break
             record = self.state.workloads[found[0]]
-            if record.claim or record.not_before > self.state.now:
+            if record.claim or found[0] in self.room.reservations.used or record.not_before > self.state.now:
                 continue  # has its promise already; or waits for its retry
             if self._try(record, found[1], cursor):
                 return True
@@ -157,17 +196,22 @@ class _Pass:
     def _still_blocked(self, leaf: BudgetId) -> Blocked | None:
         """What blocked the leaf at the last pass, unless its head is of a kind that may start now."""
         known = self.settled.blocked[leaf]
-        return known if known.kind in self.dead else None
+        if known.head is None or known.kind is None:
+            return None
+        span = self.state.workloads[known.head[2]].workload.yields_after_ms
+        return known if covered(self.dead, known.kind, span) else None
 
     def _try(self, record: WorkloadRecord, kind: Signature, cursor: LeafCursor) -> bool:
-        """Rule 15: free GPUs, else preempt. (Consolidation and reservation, rules 20 and 21, take their places
-        here.) A leaf's first that can neither is its blocked head."""
+        """Rule 15: free GPUs, else preempt. (Consolidation, rule 20, takes its place here.) A leaf's first that can
+        neither is its blocked head."""
         head, capped = cursor.blocked is None, not self._under_caps(record)
-        if not capped and kind not in self.dead and self._place(record):
+        span = record.workload.yields_after_ms
+        dead = covered(self.dead, kind, span)
+        if not capped and not dead and self._place(record):
             return True
         if capped:
             cursor.capped[kind], cursor.certain = None, False
-        if not head and (capped or kind in self.dead):
+        if not head and (capped or dead):
             return False
         known = None if capped or not head else self._known(record)
         where = self._where(kind, head, known)
@@ -179,7 +223,7 @@ class _Pass:
         elif where is None:
             self.settled.braked.pop((record.workload.budget, kind), None)
         if not capped:
-            self._bury((kind,))
+            self._bury((kind,), span if self.room.reservations.closed_to_claim(record.workload) else 0)
         if head:
             self._note_blast(record.workload, found.blast, known)
             cursor.blocked = (
@@ -208,15 +252,15 @@ class _Pass:
         failed = known is not None if head else kind in self.agenda.revived and kind not in self.agenda.anywhere
         return self.agenda.hosts if failed else None
 
-    def _under_caps(self, record: WorkloadRecord, claimed: bool = False) -> bool:
-        """Rule 8, with what the pass has given away so far. A claim is counted among the held ones already.
+    def _under_caps(self, record: WorkloadRecord, claimed: bool = False, leaving: Sequence[Run] = ()) -> bool:
+        """Rule 8, with what the pass has given away so far, once `leaving` have gone. A claim is counted already.
 
         What a drained gang still holds goes before it starts anew.
         """
         state, gpus = self.state, 0 if claimed else record.workload.gpus
-        chains, own = state.budgets.chains, state.runs[record.run] if record.run else None
+        chains, own = state.budgets.chains, (state.runs[record.run],) if record.run else ()
         for budget in chains[record.workload.budget]:
-            leaves = own.gpus if own is not None and budget in chains[own.budget] else 0
+            leaves = sum(run.gpus for run in (*own, *leaving) if budget in chains[run.budget])
             if headroom(state, budget, self.room.given.get(budget, 0), gpus - leaves) < 0:
                 return False
         return True
@@ -251,19 +295,19 @@ class _Pass:
         """The pass gives these slots to the workload."""
         self.room.take(record.workload, members)
         self.prospects.taken(members)
-        if record.workload.allocated:
+        if record.workload.allocated and not self.room.reservations.use(record.workload.id):  # counted already
             chain = self.state.budgets.chains[record.workload.budget]
             self.standings.commit(chain, commitment(record.workload))
 
-    def _claim(self, record: WorkloadRecord, plan: Plan) -> None:
+    def _claim(self, record: WorkloadRecord, plan: Plan, reserved: bool = False) -> None:
         for victim in plan.victims:
-            self.decisions.append(self._stop(record, victim))
+            self.decisions.append(self._stop(record, victim, reserved))
             self.pool.going[victim.run.id] = None
             self.prospects.stop(victim.run)
-            self.preemptable_gpus -= victim.run.gpus
+            self.preemptable_gpus -= 0 if reserved else victim.run.gpus
         self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
-        turn_comes = self._turn_comes_after(record.workload.budget)
+        turn_comes = (lambda leaf: True) if reserved else self._turn_comes_after(record.workload.budget)
         self._take(record, plan.members)
         hosts: dict[HostName, None] = {name: None for victim in plan.victims for name in victim.run.members}
         self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts, turn_comes))
@@ -281,18 +325,26 @@ class _Pass:
 
         return turn_comes
 
-    def _stop(self, record: WorkloadRecord, victim: Victim) -> StopDecided:
+    def _stop(self, record: WorkloadRecord, victim: Victim, reserved: bool) -> StopDecided:
         """Rule 23: the figures of this moment go with the decision."""
+        why = reservation_reason if reserved else preemption_reason
         return StopDecided(
             victim.run.id,
             StopCause.PREEMPT,
-            preemption_reason(self.standings, record.workload, victim),
+            why(self.standings, record.workload, victim),
             for_workload=record.workload.id,
             standings=standings_of(self.standings, record.workload, victim.branch),
             lost_gpu_ms=victim.lost,
+            reserved=reserved,
         )
 
-    # -- 3: unallocated work, on what nobody else can use ---------------------------------------------------------
+    # -- 3: promises to the heads that cannot start ---------------------------------------------------------------
+
+    def reserve(self) -> None:
+        """Rule 21, in order, with all that the pass has given away."""
+        self.decisions += new_reservations(self.standings, self.room, self.settled, self.pool.going)
+
+    # -- 4: unallocated work, on what nobody else can use ---------------------------------------------------------
 
     def take_unallocated(self) -> None:
         """Rule 6: after every allocated one; rule 17: preempts nothing."""
@@ -306,10 +358,10 @@ class _Pass:
             self._take_free(cursor.leaf(leaf), unfit)
             cursor.exhaust(leaf)
 
-    def _take_free(self, cursor: LeafCursor, unfit: dict[Signature, None]) -> None:
+    def _take_free(self, cursor: LeafCursor, unfit: Spans) -> None:
         while (found := cursor.next(unfit)) is not None:
             record = self.state.workloads[found[0]]
             if record.not_before > self.state.now or not self._under_caps(record):
                 continue
             if not self._place(record):
-                unfit[found[1]] = None
+                unfit[found[1]] = 0

@@ -76,6 +76,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.state, self.book = self.pool.state, self.prospects.book
+        self.closed = self.room.reservations.closed_to_claim(self.workload)  # rule 21
 
     def run(self, blast_binds: bool, preemptable_gpus: int) -> Plan | NoPlan:
         """The best plan over the shapes that the workload may have."""
@@ -86,7 +87,8 @@ class Search:
         if self.among is not None and not self._among_could_serve():
             return NoPlan()
         self._rights = Rights(self.pool, self.workload, self.only_unallocated)
-        self._claimant = Claimant(self.workload.budget, self.workload.priority, frozenset(self._rights.branches))
+        branches = frozenset(self._rights.branches)
+        self._claimant = Claimant(self.workload.budget, self.workload.priority, branches, self.closed)
         cap = self.state.policy.max_blast_ppm * self.workload.gpus // PPM
         plan = self._plan(cap if blast_binds else UNLIMITED)
         if plan is None and blast_binds and self._held_back:
@@ -132,6 +134,8 @@ class Search:
         return shape.hosts == 1 or self.prospects.has(shape.hosts, gpus, claimant)
 
     def _note_failure(self, shape: Shape, allowance: int) -> None:
+        if self.closed:
+            return  # another one may have what is reserved
         others = self._claimant.branches - {self.workload.budget}
         self.pool.failures.append(Failure(shape, self.workload.needs, others, allowance, self._held_back))
 
@@ -243,16 +247,20 @@ class Search:
 
     def _first_coming(self, shape: Shape, chosen: dict[HostName, None]) -> Iterator[HostName]:
         for name in self.book.coming(shape.gpus):
-            if name not in chosen and self._suits(name, shape):
+            if name not in chosen and self._suits(name, shape) and self._slots(name, ()).bit_count() >= shape.gpus:
                 yield name
                 return
 
     def _first_free(self, shape: Shape, chosen: dict[HostName, None]) -> Iterator[HostName]:
         """The host that rule 16 would take next, where one is free enough."""
         for name in self.room.candidates(shape.gpus):
-            if name not in chosen and self._suits(name, shape):
+            if name not in chosen and self._suits(name, shape) and self._free(name).bit_count() >= shape.gpus:
                 yield name
                 return
+
+    def _free(self, name: HostName) -> int:
+        """The mask of free slots that it may have."""
+        return self.room.free(name) & ~self.closed.get(name, 0)
 
     def _suits(self, name: HostName, shape: Shape) -> bool:
         host = self.state.hosts[name].host
@@ -279,8 +287,8 @@ class Search:
 
     def _on_host(self, name: HostName) -> tuple[int, list[Item]]:
         """GPUs of the host that are free or come free, and the victims on it with what each would free."""
-        open_slots = self.room.open_slots(name)
-        coming = self.room.free(name)
+        open_slots = self.room.open_slots(name) & ~self.closed.get(name, 0)
+        coming = self._free(name)
         going, gone, victim_of = self.pool.going, self._gone, self._rights.victim
         items = []
         for run, held in self.prospects.runs_on(name):
@@ -316,7 +324,7 @@ class Search:
             run = self.state.runs[run_id]
             if run.members[name].phase.holds_gpus and (run_id in ids or self.pool.frees(run)):
                 slots |= run.members[name].slots
-        return (slots & self.room.open_slots(name)) | self.room.free(name)
+        return (slots & self.room.open_slots(name) & ~self.closed.get(name, 0)) | self._free(name)
 
     def _written(self, shape: Shape, hosts: tuple[HostName, ...], needed: list[Victim]) -> Plan:
         members = tuple(Member(name, self._pick(name, shape.gpus, needed)) for name in hosts)
@@ -330,7 +338,7 @@ class Search:
 
     def _pick(self, name: HostName, gpus: int, needed: Sequence[Victim]) -> int:
         """Free slots first, so that what the victims free beyond the need is left to the next in order (rule 19)."""
-        free = self.room.free(name)
+        free = self._free(name)
         taken = lowest_bits(free, min(gpus, free.bit_count()))
         return taken | lowest_bits(self._slots(name, needed) & ~free, gpus - taken.bit_count())
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from scheduler_core.decisions import Member
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.placement import Room
+from scheduler_core.reservations import Masks
 from scheduler_core.settled import Signature
 from scheduler_core.state import ClusterState, Run
 
@@ -20,6 +21,7 @@ class Claimant(NamedTuple):
     leaf: BudgetId
     priority: int
     branches: frozenset[BudgetId]
+    closed: Masks  # what is reserved for others
 
 
 @dataclass
@@ -79,8 +81,8 @@ class Prospects:
 
     def gives(self, name: HostName, claimant: Claimant) -> int:
         """GPUs of the host that this one could get: the easy ones, and those of runs to which it has a right."""
-        leaf, priority, branches = claimant
-        slots, open_slots = self.easy(name), self.room.open_slots(name)
+        leaf, priority, branches, closed = claimant
+        slots, open_slots = self.easy(name), self.room.open_slots(name) & ~closed.get(name, 0)
         for held, chain, rank in self._held_on(name):
             if not branches.isdisjoint(chain) or (chain[0] == leaf and rank < priority):
                 slots |= held

@@ -42,6 +42,6 @@ def _with_held(
 def _walk(cursor: TreeCursor) -> Iterator[WorkloadId]:
     """Every workload, at standings that do not change."""
     while (leaf := cursor.best()) is not None:
-        while (found := cursor.leaf(leaf).next(())) is not None:
+        while (found := cursor.leaf(leaf).next()) is not None:
             yield found[0]
         cursor.exhaust(leaf)

@@ -1,10 +1,11 @@
 """What passes have found impossible, and what has happened since: a pass looks only at what that could help.
 
 Theory of operation. After a pass nothing more can start: every signature that waits is *dead* (it fits no free GPUs,
-and nobody without a guarantee is in its way), and every leaf is *blocked* at its head, for which no victims were found
-among the branches that it stood better than. That holds until GPUs come free, a run loses its protection, waiting work
-comes or goes (`Index.news`), or standings turn. The latter they do slowly: they are read again when a thousandth of the
-window has passed or has been promised. A `Settled` may be dropped at any time: the next pass looks at everything.
+and nobody without a guarantee is in its way; or what there is was reserved, and it would hold it too long), and every
+leaf is *blocked* at its head, for which no victims were found among the branches that it stood better than. That holds
+until GPUs come free, a run loses its protection, waiting work comes or goes (`Index.news`), or standings turn. That is
+slow: they are read again when a thousandth of the window has passed or has been promised. A `Settled` may be dropped at
+any time: the next pass looks at everything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scheduler_core.ids import BudgetId, HostName, RunId, WorkloadId
+from scheduler_core.workload import Workload
 
 LeafKey = tuple[int, int, WorkloadId]  # order inside a leaf (rule 6): -priority, submission, id
 
@@ -34,6 +36,15 @@ class Signature(NamedTuple):
         return self.hosts or -(-self.gpus // size)
 
 
+Spans = dict[Signature, int]  # those that cannot start, and from which `Workload.yields_after_ms` on
+
+
+def covered(spans: Spans, kind: Signature, span: int) -> bool:
+    """Is it among those that cannot start?"""
+    least = spans.get(kind)
+    return least is not None and least <= span
+
+
 @dataclass(slots=True)
 class News:
     """What has changed since the last pass and could help somebody who could not start then (module settled)."""
@@ -43,6 +54,7 @@ class News:
     runs: dict[RunId, None] = field(default_factory=dict)  # allocated ones past their protection
     leaves: dict[BudgetId, None] = field(default_factory=dict)  # waiting work came or went
     relieved: dict[BudgetId, None] = field(default_factory=dict)  # leaves with commitments that ended early
+    opened: dict[HostName, None] = field(default_factory=dict)  # of these, where a reservation has ended
     claims: bool = False  # one may have come true
     moved: int = 0  # commitments made and ended, GPU-thousandths x ms
 
@@ -81,18 +93,20 @@ class Settled:
     """Holds as of the last pass."""
 
     fresh: bool = True
-    dead: dict[Signature, None] = field(default_factory=dict)
-    unfit: dict[Signature, None] = field(default_factory=dict)  # unallocated ones that fit no free GPUs
+    dead: Spans = field(default_factory=dict)
+    unfit: Spans = field(default_factory=dict)  # unallocated ones that fit no free GPUs
     blocked: dict[BudgetId, Blocked] = field(default_factory=dict)
     by_kind: dict[Signature, dict[BudgetId, None]] = field(default_factory=dict)  # blocked leaves by their head's
     open: dict[BudgetId, None] = field(default_factory=dict)  # leaves that a cap blocks
     blast: dict[BudgetId, WorkloadId] = field(default_factory=dict)  # heads that only `max_blast` blocks
     braked: dict[tuple[BudgetId, Signature], int] = field(default_factory=dict)  # GPUs that the breaker must let go
+    unreserved: dict[BudgetId, tuple[LeafKey, int]] = field(default_factory=dict)  # heads without an instant to
+    # reserve (rule 21), and since when
 
     def clear(self) -> None:
         """Nothing is known any more."""
         self.fresh, self.dead, self.unfit = False, {}, {}
-        self.blocked, self.by_kind, self.open, self.blast, self.braked = {}, {}, {}, {}, {}
+        self.blocked, self.by_kind, self.open, self.blast, self.braked, self.unreserved = {}, {}, {}, {}, {}, {}
 
     def blast_blocked(self) -> tuple[WorkloadId, ...]:
         """Those that wait for rule 18's patience."""
@@ -103,9 +117,11 @@ class Settled:
         blocked = self.blocked.get(leaf)
         return blocked is not None and blocked.head is not None and blocked.head < key
 
-    def covers(self, leaf: BudgetId, key: LeafKey, kind: Signature, allocated: bool) -> bool:
-        """Could a workload of this kind, new in the leaf's queue, not start either?"""
-        return (kind in self.dead and self.ahead_of(leaf, key)) if allocated else kind in self.unfit
+    def covers(self, workload: Workload, key: LeafKey, kind: Signature) -> bool:
+        """Could this one, new in its leaf's queue, not start either?"""
+        if not workload.allocated:
+            return kind in self.unfit
+        return covered(self.dead, kind, workload.yields_after_ms) and self.ahead_of(workload.budget, key)
 
     def settle(self, leaf: BudgetId, blocked: Blocked | None) -> None:
         """A pass is done with the leaf. None: look again whatever happens."""

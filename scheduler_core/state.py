@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from scheduler_core.budget import BudgetTree
-from scheduler_core.decisions import Member, StopDecided
+from scheduler_core.decisions import Member, Reserved, StopDecided
 from scheduler_core.errors import UnknownIdError
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import BudgetId, CommandId, DrainId, HostName, RunId, WorkloadId, run_id
@@ -130,6 +130,7 @@ class WorkloadRecord:
     run: RunId | None = None
     claim: tuple[Member, ...] = ()  # rule 19
     waits_for: tuple[RunId, ...] = ()  # victims of the claim, still going
+    reserved: Reserved | None = None  # rule 21
     reason: str = ""  # why held
     held_by: By | None = None
     pending: StopDecided | None = None  # a requeue that waits for the end of the min runtime

@@ -69,6 +69,8 @@ def rebuild_timers(state: ClusterState) -> None:
     for wid, record in state.workloads.items():
         if record.not_before > state.now and record.phase is WorkloadPhase.WAITING:
             index.wake_at(record.not_before, "retry", wid)
+        if record.reserved is not None and record.reserved.at > state.now:
+            index.wake_at(record.reserved.at, "reserved", wid)
     for wid, since in state.blast_blocked.items():
         if since + policy.blast_patience_ms > state.now:
             index.wake_at(since + policy.blast_patience_ms, "patience", wid)
@@ -188,6 +190,15 @@ def _patience(state: ClusterState, name: str) -> list[Decision]:
     return []
 
 
+def _reserved(state: ClusterState, name: str) -> list[Decision]:
+    """The instant of a reservation has come: a pass takes it (rule 21)."""
+    record = state.workloads.get(WorkloadId(name))
+    if record is not None and record.reserved is not None and record.reserved.at <= state.now:
+        state.index.news.leaves[record.workload.budget] = None
+        state.dirty = True
+    return []
+
+
 def _drain(state: ClusterState, name: str) -> list[Decision]:
     """The deadline of a drain: `drain.due_stops` looks at it in every step."""
     return []
@@ -203,5 +214,6 @@ _LOOK = {
     "lost": _lost,
     "retry": _retry,
     "patience": _patience,
+    "reserved": _reserved,
     "drain": _drain,
 }

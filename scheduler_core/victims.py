@@ -8,7 +8,7 @@ from heapq import merge
 from typing import NamedTuple
 
 from scheduler_core.contract import lost_gpu_ms
-from scheduler_core.fairshare import Key, Standings, claim_commitment, stands_better
+from scheduler_core.fairshare import Key, Standings, claim_commitment, commitment, stands_better
 from scheduler_core.ids import ROOT, BudgetId, RunId
 from scheduler_core.shapes import Shape
 from scheduler_core.state import Run
@@ -184,7 +184,10 @@ def weaker_leaves(standings: Standings, workload: Workload) -> dict[BudgetId, Bu
 
 def _sides(standings: Standings, workload: Workload) -> Iterator[tuple[BudgetId, Key]]:
     """The workload's branches with their standing, its own commitment counted; E = 0 preempts nothing by 17 b."""
-    extra = claim_commitment(standings.state, workload) if standings.state.policy.count_commitments else 0
+    state, extra = standings.state, 0
+    if state.policy.count_commitments:
+        counted = commitment(workload) if workload.id in state.index.reservations else 0
+        extra = claim_commitment(state, workload) - counted
     for branch in standings.tree.chains[workload.budget]:
         if standings.tree.shares[branch][0]:
             yield branch, standings.key_with(branch, extra)

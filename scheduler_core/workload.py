@@ -59,6 +59,11 @@ class Workload:
         return self.min_runtime_ms > 0
 
     @property
+    def yields_after_ms(self) -> int:
+        """So long after its start it has ended by its limit, or may be stopped: rule 21 reckons with that."""
+        return self.min_runtime_ms if self.time_limit_ms is None else min(self.min_runtime_ms, self.time_limit_ms)
+
+    @property
     def comes_back(self) -> bool:
         """Waits again after a preemption, and does not end (rule 14)."""
         return self.resumable or self.on_preempt is OnPreempt.RESTART

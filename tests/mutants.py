@@ -35,6 +35,47 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = (
+    # -- the promise (rule 21)
+    Mutant("promise: the start is not counted", "reservations", "+ self.state.policy.start_timeout_ms + w", "+ w"),
+    Mutant("promise: open to all", "reservations", "if reserved.at < yields_at and", "if not yields_at and"),
+    Mutant(
+        "promise: victims take no time",
+        "reservations",
+        "self.closed_to(workload, self._wait_ms)",
+        "self.closed_to(workload)",
+    ),
+    Mutant(
+        "promise: late claims go on",
+        "planner",
+        "if any(m.slots & closed.get(m.host, 0) for m in record.claim):",
+        "if not closed and closed:",
+    ),
+    Mutant(
+        "promise: protected runs go",
+        "reserving",
+        "run.stop is None and run.protected(state.now)",
+        "run.stop is None and not run",
+    ),
+    Mutant("promise: no right is needed", "earliest", "return run.budget in weaker", "return True"),
+    Mutant("promise: two for a leaf", "reserving", "if leaf in taken or leaf", "if leaf"),
+    Mutant("promise: given twice", "earliest", "room.reservations.others(workload.id)", "{}"),
+    Mutant(
+        "promise: no commitment",
+        "changes",
+        "_commit_whole(state, workload, sign)\n\n\ndef drop_promises",
+        "pass\n\n\ndef drop_promises",
+    ),
+    Mutant("promise: kept by a lost host", "apply_requests", "drop_reservation(state, holder)", "pass"),
+    Mutant("promise: kept by one that ended", "outcomes", "drop_promises(state, record)", "drop_claim(state, record)"),
+    Mutant(
+        "promise: the breaker counts it",
+        "apply_decisions",
+        "is StopCause.PREEMPT and not decision.reserved:",
+        "is StopCause.PREEMPT:",
+    ),
+    Mutant(
+        "promise: pushed back", "reservations", "r.at <= self.state.now), key", "r.at + 60_000 <= self.state.now), key"
+    ),
     # -- usage and standings (rules 1 to 8)
     Mutant(
         "double charge", "changes", "charge(chain, at, delta, allocated)", "charge(chain, at, 2 * delta, allocated)"
@@ -108,8 +149,8 @@ MUTANTS = (
     Mutant(
         "unallocated before allocated",
         "planner",
-        "    plan.take_allocated()\n    plan.take_unallocated()",
-        "    plan.take_unallocated()\n    plan.take_allocated()",
+        "    plan.take_allocated()\n    plan.reserve()\n    plan.take_unallocated()",
+        "    plan.take_unallocated()\n    plan.take_allocated()\n    plan.reserve()",
     ),
     Mutant("margin forgotten", "fairshare", "claimant[3] * PPM <= holder[3] * (PPM - margin_ppm)", "True"),
     Mutant(
@@ -135,7 +176,7 @@ MUTANTS = (
     Mutant(
         "a claim on a lost host is kept",
         "apply_hosts",
-        "reach_since=state.now)\n    drop_broken_claims(state, record)",
+        "reach_since=state.now)\n    drop_broken_promises(state, record)",
         "reach_since=state.now)",
     ),
     Mutant("a head is forgotten", "settled", "self.open[leaf] = None\n            return", "return"),

@@ -43,6 +43,12 @@ ASKED = {  # kinds of requests, as the commands are called
 }
 
 
+def _claimed(e: d.Claimed) -> str:
+    if not e.members:
+        return f"nothing is kept for {e.workload} any more: it would come too late for what is reserved there"
+    return f"{_hosts(e.members)} kept for {e.workload}, which waits for {', '.join(e.waits_for)}"
+
+
 def _for_a_while(e: o.CordonRequested | o.HoldRequested) -> str:
     return "" if e.until_at is None else " for a while"
 
@@ -103,7 +109,9 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.MemberNeverStarted: "{e.run} did not start on {e.host}: {e.why}",
     # what was decided
     d.Placed: "{e.run} placed on {on}",
-    d.Claimed: lambda e: f"{_hosts(e.members)} kept for {e.workload}, which waits for {', '.join(e.waits_for)}",
+    d.Claimed: _claimed,
+    d.Reserved: lambda e: f"{_hosts(e.members)} reserved for {e.workload}, once the runs on them may be stopped",
+    d.ReservationEnded: "nothing is reserved for {e.workload} any more: {e.reason}",
     d.StopDecided: "{e.run} stops ({e.cause}): {e.reason}",
     d.HostMoved: lambda e: f"{e.host} is {e.to.replace('_', ' ')}: {e.reason}",
     d.HostLost: "{e.host} is lost: unreachable for too long",

@@ -108,6 +108,24 @@ def test_every_kind_of_event_has_a_sentence(kind: type) -> None:
             "train-7",
         ),
         (
+            d.Claimed(W, (), ()),
+            "nothing is kept for train-7 any more: it would come too late for what is reserved there",
+            "scheduler",
+            "train-7",
+        ),
+        (
+            d.Reserved(W, 9, MEMBERS),
+            "gpu022:4, gpu023:2 reserved for train-7, once the runs on them may be stopped",
+            "scheduler",
+            "train-7",
+        ),
+        (
+            d.ReservationEnded(W, "max_gpus"),
+            "nothing is reserved for train-7 any more: max_gpus",
+            "scheduler",
+            "train-7",
+        ),
+        (
             d.StopDecided(RUN, d.StopCause.PREEMPT, "for x"),
             f"train-7~2 stops ({d.StopCause.PREEMPT}): for x",
             "scheduler",

@@ -37,6 +37,9 @@ class Reference:
         self.promised: dict[BudgetId, int] = {}  # commitments of this pass
         self.given: dict[BudgetId, int] = {}  # GPUs of this pass
         self.ends: dict[HostName, int] = {}
+        self.reserved = {wid: r.reserved for wid, r in state.workloads.items() if r.reserved is not None}
+        self.closed: dict[HostName, int] = {}  # what is reserved for others than the one that is looked at
+        self.begun: dict[WorkloadId, None] = {}
 
     # -- standings -------------------------------------------------------------------------------------------------
 
@@ -49,7 +52,8 @@ class Reference:
                 begun = run.started_at if run.started_at is not None else self.now
                 total += run.gpus * GPU * max(0, begun + run.min_runtime_ms - self.now)
         for record in self.state.workloads.values():
-            if record.claim and budget in self.tree.chains[record.workload.budget]:
+            promised = record.claim or record.reserved is not None
+            if promised and budget in self.tree.chains[record.workload.budget]:
                 total += record.workload.gpus * GPU * record.workload.min_runtime_ms
         return total + self.promised.get(budget, 0)
 
@@ -80,6 +84,7 @@ class Reference:
         for record in self.state.workloads.values():
             w = record.workload
             considered = record.phase is WorkloadPhase.WAITING and not record.claim and record.not_before <= self.now
+            considered = considered and w.id not in self.begun
             if considered and w.allocated is allocated:
                 found.setdefault(w.budget, []).append(w)
         for leaf in found.values():
@@ -107,6 +112,7 @@ class Reference:
 
     def run(self) -> Outcome:
         self.start_claimants()
+        self.begin_reserved()
         queues, blocked = self.waiting(True), dict[BudgetId, None]()
         while (leaf := self.next_leaf(queues)) is not None:
             w = queues[leaf].pop(0)
@@ -123,19 +129,57 @@ class Reference:
             held_free = all(
                 m.slots & self.usable(m.host) & ~self.state.hosts[m.host].held == m.slots for m in record.claim
             )
-            if record.claim and held_free and self.room_below_caps(record.workload, 0):
+            self.look(record.workload)
+            late = any(m.slots & self.closed.get(m.host, 0) for m in record.claim)
+            if record.claim and held_free and not late and self.room_below_caps(record.workload, 0):
                 self.out.placed[wid] = record.claim
+
+    # -- rule 21 ---------------------------------------------------------------------------------------------------
+
+    def look(self, w: Workload, wait: int = 0) -> None:
+        """What is reserved and due before this workload, once started, has ended or lost its protection is closed."""
+        limit = w.min_runtime_ms if w.time_limit_ms is None else min(w.min_runtime_ms, w.time_limit_ms)
+        ends = self.now + wait + self.state.policy.start_timeout_ms + limit
+        self.closed = {}
+        for wid, made in self.reserved.items():
+            if w.allocated and wid != w.id and made.at < ends:
+                for m in made.members:
+                    self.closed[m.host] = self.closed.get(m.host, 0) | m.slots
+
+    def begin_reserved(self) -> None:
+        for made in sorted(self.reserved.values(), key=lambda r: (r.at, r.workload)):
+            w, runs = self.state.workloads[made.workload].workload, dict[RunId, Run]()
+            for m in made.members:
+                for run_id in self.state.hosts[m.host].runs:
+                    member = self.state.runs[run_id].members[m.host]
+                    if member.phase.holds_gpus and member.slots & m.slots:
+                        runs[run_id] = self.state.runs[run_id]
+            there = all(m.slots & self.usable(m.host) == m.slots for m in made.members)
+            claimed = any(m.slots & self.state.hosts[m.host].claimed for m in made.members)
+            protected = any(not self.stops(r) and r.protected(self.now) for r in runs.values())
+            if made.at > self.now or not there or claimed or protected:
+                continue
+            del self.reserved[made.workload]
+            if self.over_caps(w, w.gpus, list(runs.values())):
+                continue
+            self.begun[w.id] = None
+            self.out.victims |= {r.id: w.id for r in runs.values() if not self.stops(r)}
+            (self.out.claimed if runs else self.out.placed)[w.id] = made.members
+            self.take(w, made.members)
 
     def usable(self, name: HostName) -> int:
         return self.state.hosts[name].usable
 
     def open(self, name: HostName) -> int:
+        return self.unpromised(name) & ~self.closed.get(name, 0)
+
+    def unpromised(self, name: HostName) -> int:
         return self.usable(name) & ~self.state.hosts[name].claimed & ~self.taken.get(name, 0)
 
     def free(self, name: HostName) -> int:
         return self.open(name) & ~self.state.hosts[name].held
 
-    def over_caps(self, w: Workload, gpus: int) -> list[tuple[BudgetId, int]]:
+    def over_caps(self, w: Workload, gpus: int, leaving: list[Run] | None = None) -> list[tuple[BudgetId, int]]:
         over = []
         for budget in self.tree.chains[w.budget]:
             cap = self.tree.by_id[budget].max_gpus
@@ -143,6 +187,7 @@ class Reference:
             for record in self.state.workloads.values():
                 if record.claim and budget in self.tree.chains[record.workload.budget]:
                     held += record.workload.gpus
+            held -= sum(r.gpus for r in leaving or () if budget in self.tree.chains[r.budget])
             total = held + self.given.get(budget, 0) + gpus
             if cap is not None and total > cap:
                 over.append((budget, total - cap))
@@ -154,7 +199,9 @@ class Reference:
     def take(self, w: Workload, members: tuple[Member, ...]) -> None:
         for budget in self.tree.chains[w.budget]:
             self.given[budget] = self.given.get(budget, 0) + w.gpus
-            self.promised[budget] = self.promised.get(budget, 0) + w.gpus * GPU * w.min_runtime_ms
+            if self.state.workloads[w.id].reserved is None:  # else it counts already
+                self.promised[budget] = self.promised.get(budget, 0) + w.gpus * GPU * w.min_runtime_ms
+        self.reserved.pop(w.id, None)
         for m in members:
             self.taken[m.host] = self.taken.get(m.host, 0) | m.slots
             self.ends[m.host] = max(self.ends.get(m.host, 0), self.now + w.min_runtime_ms)
@@ -179,9 +226,10 @@ class Reference:
     def place(self, w: Workload) -> bool:
         if not self.room_below_caps(w, w.gpus):
             return False
+        self.look(w)
         for shape in self.shapes(w):
             names = [n for n in self.state.hosts if self.suits(w, shape, n) and self.free(n).bit_count() >= shape.gpus]
-            names.sort(key=lambda n: (self.free(n).bit_count(), self.expiry(n), n))
+            names.sort(key=lambda n: ((self.unpromised(n) & ~self.state.hosts[n].held).bit_count(), self.expiry(n), n))
             if len(names) >= shape.hosts:
                 members = tuple(Member(n, lowest(self.free(n), shape.gpus)) for n in names[: shape.hosts])
                 self.take(w, members)
@@ -202,6 +250,8 @@ class Reference:
             return None
         mine, theirs = self.branches(w.budget, run.budget)
         extra = w.gpus * GPU * min(w.min_runtime_ms, self.state.policy.claim_horizon_ms)
+        if self.state.workloads[w.id].reserved is not None:
+            extra -= w.gpus * GPU * w.min_runtime_ms
         extra = extra if self.state.policy.count_commitments else 0
         if mine == theirs:
             if self.state.workloads[run.workload].workload.priority >= w.priority:
@@ -230,6 +280,8 @@ class Reference:
     def preempt(self, w: Workload, only_unallocated: bool) -> bool:
         if only_unallocated and not self.room_below_caps(w, w.gpus):
             return False
+        policy = self.state.policy
+        self.look(w, policy.checkpoint_grace_ms + policy.stop_grace_ms + policy.stop_deadline_ms + policy.lost_after_ms)
         tiers = {r.id: self.tier(w, r, only_unallocated) for r in self.state.runs.values() if not self.stops(r)}
         for shape in self.shapes(w):
             plan = self.plan(w, shape, {rid: t for rid, t in tiers.items() if t is not None})

@@ -27,6 +27,7 @@ def random_state(seed: int, caps: bool = False) -> ClusterState:
         pack=draw.choice(("aligned", "tight")),
         preemption_margin_ppm=draw.choice((0, 50_000, 300_000)),
         max_blast_ppm=draw.choice((1_000_000, 2_000_000, 8_000_000)),
+        max_reservations=draw.choice((0, 1, 4)),
     )
     set_inventory(state, policy, BudgetTree.of(_tree(draw, caps)))
     size = draw.choice((2, 4, 8))

@@ -21,7 +21,7 @@ def test_the_first_waits_for_protected_runs_and_says_whose_and_until_when() -> N
     c.running("long", "b", 8, HOUR)
     c.submit("first", "a", 8, MIN)
     found = hold(c, "first")
-    assert found.text == "waiting for protected runs to pass their min runtime: b 8 GPUs"
+    assert found.text == "waiting for protected runs to pass their min runtime: b 8 GPUs; h1 reserved for it"
     assert found.until == c.engine.state.runs[c.run("long")].protected_until()
 
 
