@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import opsconsole.leader as live
+from opsconsole import following
 from opsconsole.cli.wiring import view_of
 from opsconsole.runtime import Runtime
 from scheduler_core.ids import HostName
@@ -51,6 +52,28 @@ async def test_the_lag_counts_from_the_leaders_last_sign_of_life(tmp_path: Path)
             assert said_ms is not None
             await asyncio.sleep(0.2)
             assert view_of(follower).lag_s >= 0.2 + said_ms / 1000
+
+
+async def test_what_screens_worked_out_holds_until_something_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of leaders and followers. Of a state that the journal does not have yet nothing is kept."""
+    monkeypatch.setattr(following, "KEPT_MS", 1 << 60)
+    rig = Rig(tmp_path)
+    async with rig.leading() as leader:
+        with beside(rig) as follower:
+
+            def worked_out(said: int) -> list[int]:
+                return [one.kept().setdefault("it", said) for one in (leader, follower)]
+
+            assert (worked_out(1), worked_out(2)) == ([1, 1], [1, 1])
+            await leader.ask(job("w", 60, min_s=60))
+            follower.follow()
+            assert worked_out(3) == [3, 3]
+            assert leader.leader is not None
+            leader.leader.journal.ahead = True
+            assert (worked_out(4), worked_out(5)) == ([4, 3], [5, 3])
+            leader.leader.journal.ahead = False
 
 
 async def test_a_follower_knows_what_was_told_before_it_came(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ def test_only_what_is_news_is_read(tmp_path: Path) -> None:
     leader.put_readings({"h2": (900, b"[]")})  # the wall clock may step back
     assert follower.readings({"h1": 1000, "h2": 1001}) == {"h2": (900, b"[]")}
     assert follower.readings({"h1": 1000, "h2": 900}) == {}
+    leader.put_readings({"h1/kernel": (1002, b"{}")})
+    assert follower.readings({}, ending="/kernel") == {"h1/kernel": (1002, b"{}")}
 
 
 def test_readings_do_not_wear_the_disk_out(tmp_path: Path) -> None:
