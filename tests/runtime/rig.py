@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -160,10 +161,10 @@ def problems(rig: Rig, runtime: Runtime, wids: tuple[str, ...]) -> list[str]:
     wrong = [f"{wid} was lost" for wid in wids if WorkloadId(wid) not in runtime.state.workloads]
     wrong += [f"{wid} has not ended" for wid in wids if not ended(runtime, wid)]
     wrong += [f"{h.name} refused {h.protected} early stops" for h in rig.hosts.values() if h.protected]
-    true_ms = 0
+    true_ms, placed = 0, placed_at(rig, runtime)
     for wid, ran in spans(rig).items():
         for began, ends, gpus, token in ran:
-            true_ms += gpus * (ends - began)
+            true_ms += gpus * (ends - placed[token])
             wrong += [
                 f"{token} and {other[3]} of {wid} overlap" for other in ran if overlap((began, ends, token), other)
             ]
@@ -178,6 +179,17 @@ def problems(rig: Rig, runtime: Runtime, wids: tuple[str, ...]) -> list[str]:
     if (replayed.workloads, replayed.ledgers) != (state.workloads, state.ledgers):
         wrong.append("the journal alone gives another state")
     return wrong + check(state)
+
+
+def placed_at(rig: Rig, runtime: Runtime) -> dict[str, int]:
+    """By token, when its GPUs were promised and its budget began to pay (boot-time ms)."""
+    store = Store(rig.store_path)
+    _, boot, cluster = json.loads(store.get("clock") or "")
+    store.close()
+    attempts = [attempt for r in runtime.state.workloads.values() for attempt in r.attempts]
+    placed = {attempt.run: attempt.placed_at for attempt in attempts}
+    placed |= {run: live.placed_at for run, live in runtime.state.runs.items()}
+    return {str(run): at - cluster + boot for run, at in placed.items()}
 
 
 def overlap(one: tuple[int, int, str], other: tuple[int, int, int, str]) -> bool:
