@@ -249,23 +249,21 @@ class Leader:
         sent: dict[str, int] = {}
         told: dict[str, int] = {}
         while True:
-            fresh = {
-                host: (r.wall_ms, r.body)
-                for host, r in self.picture.readings.items()
-                if r.body and sent.get(host) != r.wall_ms
-            }
-            changed = {
-                host: r
-                for host, r in self.picture.readings.items()
-                if (r.kernel or host in told) and r.kernel_heard != told.get(host)
-            }
-            told |= {host: r.kernel_heard for host, r in changed.items()}
-            sent |= {host: at for host, (at, _) in fresh.items()}
-            fresh |= {host + KERNEL: (wall_now_ms(), r.kernel_row()) for host, r in changed.items()}
-            if fresh:
-                with contextlib.suppress(StoreError):
-                    await self.journal.write(self.picture.store.put_readings, fresh)
+            await self._keep_newer(sent, told)
             await asyncio.sleep(READINGS_S)
+
+    async def _keep_newer(self, sent: dict[str, int], told: dict[str, int]) -> None:
+        """`sent`: when the probe of each host was read that was kept last; `told`: how much of its kernel was."""
+        readings = self.picture.readings
+        probes = {host: r for host, r in readings.items() if r.body and sent.get(host) != r.wall_ms}
+        kernels = {h: r for h, r in readings.items() if (r.kernel or h in told) and told.get(h) != r.kernel_heard}
+        sent |= {host: r.wall_ms for host, r in probes.items()}
+        told |= {host: r.kernel_heard for host, r in kernels.items()}
+        rows = {host: (r.wall_ms, r.body) for host, r in probes.items()}
+        rows |= {host + KERNEL: (wall_now_ms(), r.kernel_row()) for host, r in kernels.items()}
+        if rows:
+            with contextlib.suppress(StoreError):
+                await self.journal.write(self.picture.store.put_readings, rows)
 
     # -- this process's own absence (SIGSTOP, a suspended laptop) --------------------------------------------------
 

@@ -14,7 +14,7 @@ from opsconsole import following
 from opsconsole.cli.wiring import view_of
 from opsconsole.runtime import Runtime
 from scheduler_core.ids import HostName
-from tests.runtime.rig import Rig, job, record, started, until
+from tests.runtime.rig import Rig, job, on_disk, record, started, until
 
 
 @contextmanager
@@ -66,9 +66,11 @@ async def test_what_screens_worked_out_holds_until_something_is_decided(
             def worked_out(said: int) -> list[int]:
                 return [one.kept().setdefault("it", said) for one in (leader, follower)]
 
+            await until(lambda: on_disk(leader), "the journal")
             assert (worked_out(1), worked_out(2)) == ([1, 1], [1, 1])
             await leader.ask(job("w", 60, min_s=60))
             follower.follow()
+            await until(lambda: on_disk(leader), "the journal")
             assert worked_out(3) == [3, 3]
             assert leader.leader is not None
             leader.leader.journal.ahead = True
