@@ -10,7 +10,7 @@ from typing import Any
 from opsconsole.health.events import asked_by_driver, event_findings, read_events
 from opsconsole.health.finding import Evidence, Finding, finding, known, number
 from opsconsole.health.observing import Look, asks, gpus_of, look
-from opsconsole.health.rules import Rules, Severity
+from opsconsole.health.rules import OF_CODES, Rules, Severity
 from opsconsole.health.watching import Watch, once
 
 DRIVER_OBEYED = ("xid", "ecc", "gpu")  # kinds of rules whose action the driver's own replaces
@@ -88,10 +88,16 @@ def judge(said: Said, rules: Rules, watch: Watch | None = None, now: float = 0.0
     slots = {gpu.pci: gpu.slot for gpu in gpus_of(probe, age_s) if gpu.pci and gpu.slot is not None}
     found = [*states, *event_findings(events, slots, rules)]
     found = obey_driver(found, driver_says(probe, asked_by_driver(events)), rules)
-    found.sort(key=lambda one: (-one.weight.rank, -one.severity.rank, one.slot is None, one.slot or 0, one.rule.id))
+    found.sort(key=_order)
     was = OF_SEVERITY[found[0].weight] if found else Status.OK if said.probe is not None else Status.UNKNOWN
     status = Status.UNKNOWN if seen.unknown and not _proven(found, said) else was
     return Verdict(status, was, tuple(found), tuple(seen.unknown), said.age_s)
+
+
+def _order(one: Finding) -> tuple[Any, ...]:
+    """The worst first; among equals what the driver wrote before what follows from it."""
+    told = one.rule.id.partition(":")[0] in OF_CODES
+    return (-one.weight.rank, -one.severity.rank, not told, one.slot is None, one.slot or 0, one.rule.id)
 
 
 def _proven(found: Iterable[Finding], said: Said) -> bool:

@@ -18,7 +18,7 @@ HEALTH = ("fail", "degraded", "unknown", "warn", "ok")
 COLUMNS = (
     Column("HOST", 11, by="host", most=18),
     Column("FRESH", 9, most=20, by="fresh why", order=tuple(FRESH.values())),
-    Column("HEALTH", 9, most=10, by="health", order=HEALTH),
+    Column("HEALTH", 10, by="health", order=HEALTH),
     Column("GPUS", 5, right=True, by="gpus"),
     Column("BUSY", 7, right=True, by="busy_percent"),
     Column("TEMP", 7, right=True, from_width=100, by="temperature_c"),

@@ -8,7 +8,7 @@ from opsconsole.health.rules import Severity
 from opsconsole.health.verdict import Status
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, few, span
-from opsconsole.presenting.verdicts import MARKS, sentence, verdict_of
+from opsconsole.presenting.verdicts import MARKS, sentences, verdict_of
 from opsconsole.presenting.view import ClusterView, HostFacts
 from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
@@ -64,12 +64,12 @@ def health(view: ClusterView, record: HostRecord) -> Cell:
 
 def failures(view: ClusterView, record: HostRecord) -> list[str]:
     """What makes a host unfit to serve, in words."""
-    return [sentence(one) for one in verdict_of(view, record).findings if one.weight.drains]
+    return sentences(one for one in verdict_of(view, record).findings if one.weight.drains)
 
 
 def watched(view: ClusterView, record: HostRecord) -> list[str]:
     """What does not, and is to be watched."""
-    return [sentence(one) for one in verdict_of(view, record).findings if one.weight is Severity.WATCH]
+    return sentences(one for one in verdict_of(view, record).findings if one.weight is Severity.WATCH)
 
 
 def warnings(record: HostRecord, facts: HostFacts) -> list[str]:

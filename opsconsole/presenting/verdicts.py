@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from opsconsole.health.finding import Finding
 from opsconsole.health.verdict import Said, Status, Verdict
 from opsconsole.presenting.rows import Cell
-from opsconsole.presenting.text import clean, count, span
+from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView
 from opsconsole.probes import Probe, is_calm
 from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
 
+TOGETHER = 3  # GPUs with the same fault are told in one sentence
 OLD_INTERVALS = 5  # of probes: readings that are older say nothing of now
 MARKS = {
     Status.OK: Cell("✓ ok", "good"),
@@ -48,3 +51,17 @@ def sentence(one: Finding) -> str:
         return clean(f"{where}{kind.upper()} {name}, {one.rule.meaning}{times}{ago}", 200)
     yet = "" if one.confirmed else "; watched, until it has lasted"
     return clean(f"{where}{one.rule.meaning}: {one.evidence[0].text}{yet}", 200)
+
+
+def sentences(found: Iterable[Finding]) -> list[str]:
+    """One for each; where many GPUs have the same, one for all of them."""
+    by_rule: dict[str, list[Finding]] = {}
+    for one in found:
+        by_rule.setdefault(one.rule.id, []).append(one)
+    said: list[str] = []
+    for same in by_rule.values():
+        if len(same) < TOGETHER:
+            said += map(sentence, same)
+        else:
+            said.append(f"{few([one.where for one in same])}: {same[0].rule.meaning}")
+    return said

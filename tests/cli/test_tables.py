@@ -62,7 +62,7 @@ def test_in_a_pipe_a_row_is_a_line(cluster: Told) -> None:
 
 
 def test_hosts_say_what_is_wrong(cluster: Told) -> None:
-    assert "gpu02: GPU 3: GPU is lost" in lines_of(cluster.shown("hosts"))
+    assert "gpu02: GPU 3: does not answer: GPU is lost" in lines_of(cluster.shown("hosts"))
 
 
 def test_a_plan_is_lines_and_says_when_nothing_happens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,8 +67,8 @@ def test_evidence_is_what_is_so_now_and_then_the_newest() -> None:
     said = [(row.cells[1].text, row.cells[2].text) for row in rows]
     assert [source_ for source_, _ in said[:5]] == ["verdict"] * 5
     verdicts = [text for _, text in said[:5]]
-    assert verdicts[0].startswith("GPU 5: does not answer any more: GPU is lost [gpu:lost ")
-    assert verdicts[1] == (
+    assert verdicts[1].startswith("GPU 5: does not answer: GPU is lost [gpu:lost ")
+    assert verdicts[0] == (
         "XID 48, uncorrectable memory error, 3m20s ago [xid:48 NVIDIA Xid catalogue 2025-10-29: drain, reset the GPU]"
     )
     assert "; watched, until it has lasted [heat:hardware" in verdicts[3]

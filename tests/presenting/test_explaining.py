@@ -80,7 +80,7 @@ def texts(table: TableView, key: str) -> dict[str, str]:
         ("gpu001", "gpu001 is draining, by kim: fan change, ticket 118."),
         ("gpu001", "It is empty by 15:36 at the latest."),
         ("gpu003", "It answers: the newest readings are 0s old, a question takes 10 ms."),
-        ("gpu003", "GPU 5: does not answer any more: GPU is lost."),
+        ("gpu003", "GPU 5: does not answer: GPU is lost."),
         ("gpu006", "It is unreachable (auth failed: Permission denied (publickey)); the newest readings are 4m old."),
         ("gpu006", "w6~1 ran there when it was last heard of, protected until 18:16."),
     ],
