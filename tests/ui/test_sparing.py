@@ -52,11 +52,11 @@ def walk(both: tuple[Tmux, Tmux]) -> None:
         tmux.resize(100, 30)
         tmux.until("Help")
     agree(both, "another size")
-    for keys, shows in (("Escape", "Availability"), ("2", "gpu006")):
+    for key, shows in (("Escape", "Availability"), ("2", "gpu006")):
         for tmux in both:
-            tmux.keys(keys)
+            tmux.keys(key)
             tmux.until(shows)
-        agree(both, keys)
+        agree(both, key)
 
 
 @pytest.mark.timeout(300)
