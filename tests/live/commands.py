@@ -15,7 +15,10 @@ from typing import Any
 
 from opsconsole.cli.wiring import Place
 from opsconsole.config.inventory import read_inventory
+from opsconsole.errors import StoreError
+from opsconsole.runtime import Runtime
 from opsconsole.store.store import Event
+from scheduler_core.fleet import Reach
 
 PATIENCE_S = 60.0
 OPSCONSOLE = (sys.executable, "-m", "opsconsole")
@@ -61,11 +64,19 @@ class CommandLine:
         """Waits for something that the command line shows."""
         end = time.monotonic() + patience_s
         while True:
-            with contextlib.suppress(AssertionError):
+            with contextlib.suppress(AssertionError, StoreError):
                 if found := true():
                     return found
             assert time.monotonic() < end, f"waited {patience_s} s for {what}"
-            time.sleep(0.2)
+            time.sleep(0.1)
+
+    def until_all_answer(self) -> None:
+        """Until somebody leads and has read all hosts. The journal tells: a command takes long to start."""
+        follower = self.until(self.place.follower, "a store")
+        try:
+            self.until(lambda: _all_answer(follower), "all hosts to answer")
+        finally:
+            follower.store.close()
 
     def events(self) -> list[Event]:
         store = self.place.open_store(read_only=True)
@@ -73,3 +84,9 @@ class CommandLine:
             return store.tail(0)
         finally:
             store.close()
+
+
+def _all_answer(follower: Runtime) -> bool:
+    follower.follow()
+    hosts = follower.state.hosts.values()
+    return follower.store.lease().live and bool(hosts) and all(host.reach is Reach.FRESH for host in hosts)

@@ -10,7 +10,7 @@ from tests.terminal import on_terminal
 async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_confirmed() -> None:
     async with live_cluster(2) as live:
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            live.until_all_answer()
             wid = live.submit("--gpus", "8", "--", "sleep", "600")
             live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
             (host,) = live.json("runs")[0]["hosts"]
@@ -21,7 +21,7 @@ async def test_hosts_of_another_store_are_shown_as_such_and_taken_over_when_conf
             live.until(lambda: all("it belongs to store" in h["why"] for h in live.json("hosts")), "whose they are")
             _adopt(live, host, wid)
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            live.until_all_answer()
             (row,) = [h for h in live.json("hosts") if h["host"] == host]
             assert row["free"] == 0, "what runs there for the older store keeps its GPUs"
         assert live.run("adopt", "--reason", "x", "--yes").strip().endswith("no host belongs to another store")

@@ -14,7 +14,7 @@ async def test_a_drain_that_health_asks_for_waits_for_an_operator_and_then_goes_
     async with live_cluster(2) as live:
         edited(live.cluster.inventory, "policy:\n", "policy:\n  breaker_hosts: 0\n  breaker_hosts_fraction: 0%\n")
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            live.until_all_answer()
             assert live.json("breaker", "reset", "--yes")["outcome"] == "the breaker stops nothing"
             store = live.place.open_store()
             store.ask(AutoDrainProposed(DrainId("d"), HostName("gpu01"), "XID 79"))

@@ -25,14 +25,14 @@ def waiting(live: Live) -> dict[str, Any]:
 async def test_a_weight_by_hand_outlives_the_leader_and_the_file_has_the_last_word() -> None:
     async with live_cluster(1) as live:
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
+            live.until_all_answer()
             assert "vision: its weight is 2 already" in live.run("weight", "vision", "--to", "2", *BY, status=2)
             assert "'two' will not do" in live.run("weight", "vision", "--to", "two", *BY, status=2)
             assert live.json("weight", "vision", "--to", "5", *BY)["outcome"] == "requested"
             assert weight(live, "vision") == 5
             assert "weight of vision set to 5 by" in " ".join(told(live)) and "a deadline [OPS-7]" in told(live)[-1]
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "the next leader")
+            live.until_all_answer()
             assert weight(live, "vision") == 5
             edited(live.inventory, "{name: vision, weight: 2}", "{name: vision, weight: 4}")
             effect = live.json("reload", "--dry-run")["effect"]
@@ -44,7 +44,7 @@ async def test_a_weight_by_hand_outlives_the_leader_and_the_file_has_the_last_wo
 async def test_work_is_moved_ordered_and_held_for_a_while() -> None:
     async with live_cluster(1) as live:
         with serving(live):
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
+            live.until_all_answer()
             first = live.submit("--gpus", "8", "--min-runtime", "2m", "--", "sleep", "300")
             live.until(lambda: live.json("runs"), "the run")
             one, two = (live.submit("--gpus", "8", "--min-runtime", "1m", "--", "sleep", "1") for _ in range(2))

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -75,14 +76,17 @@ def _started(runtime: Any, wid: str) -> bool:
 
 async def test_a_process_that_ignores_term_is_gone_before_its_gpus_are_free() -> None:
     async with live_cluster(2) as live, leading(live) as runtime:
-        await runtime.ask(job("stubborn", argv=("python3", "-c", STUBBORN)))
+        program = f"{STUBBORN}  # {live.cluster.root}"
+        lives = ["pgrep", "-f", re.escape(program)]
+        await runtime.ask(job("stubborn", argv=("python3", "-c", program)))
         await until(lambda: _started(runtime, "stubborn"), "it to start")
+        await until(lambda: subprocess.run(lives, capture_output=True).returncode == 0, "it to ignore SIGTERM")
         await runtime.ask(CancelRequested(WorkloadId("stubborn"), OPS))
         record = runtime.state.workloads[WorkloadId("stubborn")]
         await until(lambda: record.phase is WorkloadPhase.ENDED, "it to be gone")
         (attempt,) = record.attempts
         assert attempt.signal == "SIGKILL" and attempt.outcome == "cancelled"
-        assert subprocess.run(["pgrep", "-f", "SIG_IGN"], capture_output=True).returncode == 1
+        assert subprocess.run(lives, capture_output=True).returncode == 1
 
 
 async def test_the_command_line_does_it_all_against_a_headless_leader() -> None:
@@ -98,7 +102,7 @@ async def test_the_command_line_does_it_all_against_a_headless_leader() -> None:
 
 
 def _by_command_line(live: Live) -> None:
-    live.until(lambda: len(live.json("hosts")) == 2 and all(h["reach"] == "fresh" for h in live.json("hosts")), "hosts")
+    live.until_all_answer()
     said = live.submit("--budget", "vison", "--gpus", "9", "--", "true", status=2)
     assert "did you mean 'vision'" in said
     words = ("--gpus", "2", "--name", "hello", "--wait", "--", "sh", "-c", "echo from $NODE_RANK of $NNODES")
@@ -145,7 +149,7 @@ async def test_a_frozen_leader_cannot_act_when_it_wakes() -> None:
     async with live_cluster(1) as live:
         frozen = live.serve()
         try:
-            await asyncio.to_thread(live.until, lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
+            await asyncio.to_thread(live.until_all_answer)
             await asyncio.to_thread(_freeze, frozen, live.cluster.root / "console" / "main.db")
             await asyncio.sleep(6.5)
             async with leading(live) as runtime:
@@ -171,7 +175,7 @@ def _freeze(leader: subprocess.Popen[str], store: Path) -> None:
 async def test_a_standby_waits_for_a_store_that_a_frozen_writer_holds() -> None:
     async with live_cluster(1) as live:
         first, log = live.serve(), live.inventory.with_name("serve.log")
-        await asyncio.to_thread(live.until, lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "hosts")
+        await asyncio.to_thread(live.until_all_answer)
         first.kill()
         first.wait()
         holds = sqlite3.connect(live.cluster.root / "console" / "main.db", isolation_level=None)

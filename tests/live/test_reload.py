@@ -43,7 +43,7 @@ async def test_who_takes_over_goes_by_what_was_applied_last() -> None:
     async with live_cluster(2) as live:
         with ExitStack() as first:
             first.enter_context(serving(live))
-            live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+            live.until_all_answer()
             with serving(live, "--standby") as said:
                 live.until(lambda: "standing by" in said(), "the other to wait")
                 edited(live.inventory, "retry_delay: 5s", "retry_delay: 7s")
@@ -64,7 +64,7 @@ async def test_an_edit_is_shown_and_applied_when_asked_for() -> None:
 
 def _edit_and_reload(live: Live, said: Callable[[], str]) -> None:
     inventory = live.cluster.inventory
-    live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "hosts")
+    live.until_all_answer()
     wid = live.submit("--gpus", "8", "--", "sleep", "600")
     live.until(lambda: live.json("runs")[0]["ran_s"] is not None, "the run")
     (host,) = live.json("runs")[0]["hosts"]
@@ -97,4 +97,4 @@ def _edit_and_reload(live: Live, said: Callable[[], str]) -> None:
     assert "gpus" in live.run("reload", "--yes", status=2)
     inventory.write_text(text)
     assert outcome(live, "--yes") == "applied"
-    live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh", "fresh"], "the host to be back")
+    live.until_all_answer()

@@ -52,7 +52,7 @@ async def test_a_console_that_led_says_who_goes_on() -> None:
 
 def _hands_over(live: Live) -> None:
     with on_terminal(live, "--lead", columns=120) as terminal:
-        live.until(lambda: [h["reach"] for h in live.json("hosts")] == ["fresh"], "the console to lead")
+        live.until_all_answer()
         terminal.type(CTRL_Q)
         assert terminal.ended() == 0
     found = re.search(r"leading goes on in process (\d+); its words go to (.*/serve\.log)\n", terminal.said)
