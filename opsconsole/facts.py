@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from opsconsole.readings import GpuSaid, HostReading, dicts, is_number, text_of, value
+from opsconsole.probes import GpuSaid
+from opsconsole.readings import HostReading, dicts, is_number, text_of, value
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,

@@ -11,27 +11,38 @@ import msgspec
 _whole = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Busy(msgspec.Struct):
+class Figures(msgspec.Struct):
+    memory_used_bytes: Any = None
     utilization_percent: Any = None
 
 
-class BusyGpu(msgspec.Struct):
+class GpuSaid(msgspec.Struct):
+    """What the machine looks at, each a READING of the protocol: what rule 26 asks, and how busy it is. All else of a
+    probe is for people."""
+
     slot: Any = None
-    readings: Busy = msgspec.field(default_factory=Busy)
+    uuid: Any = None
+    processes: Any = None
+    readings: Figures = msgspec.field(default_factory=Figures)
 
 
-class BusyHost(msgspec.Struct):
-    gpus: list[BusyGpu] = []
+class ProbeSaid(msgspec.Struct):
+    boot_id: Any = None
+    uptime_s: Any = None
+    gpus: list[GpuSaid] = []
 
 
-_busy = msgspec.json.Decoder(BusyHost).decode
+probe_said = msgspec.json.Decoder(ProbeSaid).decode
 
 
 class Probe(Mapping[str, Any]):
     """The fields of a probe, decoded when somebody looks into them."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, said: ProbeSaid | None = None) -> None:
+        """`said`: the part that is decoded already."""
         self.body = body
+        if said is not None:
+            self.busy = _busy(said)
 
     @cached_property
     def _said(self) -> dict[str, Any]:
@@ -62,7 +73,11 @@ class Probe(Mapping[str, Any]):
 
     @cached_property
     def busy(self) -> list[tuple[Any, Any]]:
-        return [(gpu.slot, gpu.readings.utilization_percent) for gpu in _busy(self.body).gpus]
+        return _busy(probe_said(self.body))
+
+
+def _busy(said: ProbeSaid) -> list[tuple[Any, Any]]:
+    return [(gpu.slot, gpu.readings.utilization_percent) for gpu in said.gpus]
 
 
 def is_calm(probe: Mapping[str, Any] | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from opsconsole.probes import Probe
+from opsconsole.probes import GpuSaid, Probe, ProbeSaid, probe_said
 from scheduler_core.observations import HostSeen, Observation
 
 DRIFT = 2e-4  # two clocks differ by less in a second, disciplined or not
@@ -34,26 +34,6 @@ class Delay:
         return apart_s - self.least_s
 
 
-class MemorySaid(msgspec.Struct):
-    memory_used_bytes: Any = None
-
-
-class GpuSaid(msgspec.Struct):
-    """What rule 26 asks of a GPU, each a READING of the protocol; all else of a probe is for people."""
-
-    slot: Any = None
-    uuid: Any = None
-    processes: Any = None
-    readings: MemorySaid = msgspec.field(default_factory=MemorySaid)
-
-
-class ProbeSaid(msgspec.Struct):
-    boot_id: Any = None
-    uptime_s: Any = None
-    gpus: list[GpuSaid] = []
-
-
-probe_said = msgspec.json.Decoder(ProbeSaid).decode
 _whole = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -83,6 +63,10 @@ class HostReading:
     def gpus(self) -> list[GpuSaid]:
         """What the newest probe says of them."""
         return probe_said(self.body).gpus if self.body else []
+
+    def take(self, body: bytes, said: ProbeSaid) -> None:
+        """A newer probe, of which this is decoded."""
+        self.body, self._probe = body, Probe(body, said)
 
     @property
     def probe(self) -> Probe | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from opsconsole.facts import host_seen, lives, run_facts
 from opsconsole.machines import Machines
-from opsconsole.readings import Delay, GpuSaid, HostReading, dicts, probe_said, text_of
+from opsconsole.probes import GpuSaid, probe_said
+from opsconsole.readings import Delay, HostReading, dicts, text_of
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.observations import (
     HostSeen,
@@ -118,7 +119,8 @@ class Sensing:
         """
         said, reading, now = probe_said(body), self.readings[host], time.monotonic()
         age_s = reading.delay.of(said.uptime_s, now)
-        reading.body, reading.probe_at, reading.stale = body, now - age_s, self._too_old(age_s)
+        reading.take(body, said)
+        reading.probe_at, reading.stale = now - age_s, self._too_old(age_s)
         reading.wall_ms = time.time_ns() // 1_000_000 - int(age_s * 1000)
         reading.boot_id = self._boot(host, said.boot_id or reading.boot_id)
         reading.heard_kernel((), reading.boot_id)

@@ -120,11 +120,12 @@ def _of_host(probe: Mapping[str, Any], ago_s: float, rules: Rules) -> Iterator[F
 
 
 def _of_gpu(gpu: Gpu, rules: Rules, found: Look) -> None:
-    gaps = {key: why for key, reading in gpu.readings.items() if (why := gap(reading))}
+    odd = {key: reading for key, reading in gpu.readings.items() if not isinstance(reading, dict) or "v" not in reading}
+    gaps = {key: why for key, reading in odd.items() if (why := gap(reading))}
     uuid = gpu.said.get("uuid")
     if why := gap(uuid):
         gaps = {"uuid": why, **gaps}
-    values = sum(known(reading) is not None for reading in gpu.readings.values())
+    values = sum(known(reading) is not None for key, reading in gpu.readings.items() if key not in odd)
     if not _gone(gpu, gaps, values, rules, found):
         if not values and not gaps:
             found.unknown.append(f"GPU {gpu.slot}: nothing can be read of it")
@@ -191,9 +192,10 @@ def met(gpu: Gpu, key: str, op: str, limit: Any) -> str:
     have = number(found)
     if have is None or bound is None:
         return ""
-    holds = have > bound if op == ">" else have < bound if op == "<" else have <= bound
+    if not (have > bound if op == ">" else have < bound if op == "<" else have <= bound):
+        return ""
     beside = f" of {bound:g}" if isinstance(limit, str) else f" ({op} {bound:g})"
-    return f"{_named(key)} {have:g}{beside}" if holds else ""
+    return f"{_named(key)} {have:g}{beside}"
 
 
 def _named(key: str) -> str:

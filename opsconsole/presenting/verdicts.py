@@ -34,11 +34,13 @@ def said_of(view: ClusterView, record: HostRecord) -> Said:
 
 
 def verdict_of(view: ClusterView, record: HostRecord) -> Verdict:
-    said = said_of(view, record)
-    verdict = view.rounds.verdict(record.host.name, said, is_calm(said.probe), view.state.now / 1000)
-    if isinstance(said.probe, Probe):
-        said.probe.forget()
-    return verdict
+    name = record.host.name
+    if name not in view.verdicts:
+        said = said_of(view, record)
+        view.verdicts[name] = view.rounds.verdict(name, said, is_calm(said.probe), view.state.now / 1000)
+        if isinstance(said.probe, Probe):
+            said.probe.forget()
+    return view.verdicts[name]
 
 
 def sentence(one: Finding) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from opsconsole.health.rounds import Rounds
+from opsconsole.health.verdict import Verdict
 from scheduler_core.state import ClusterState
 
 T = TypeVar("T")
@@ -22,6 +23,9 @@ class HostFacts:
     rtt_s: float | None = None
     probe: Mapping[str, Any] | None = None
     kernel: Sequence[Mapping[str, Any]] = ()
+
+
+NEVER_SEEN = HostFacts("never seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,8 @@ class OpenPlan:
 class ClusterView:
     """Immutable but for `state`, which belongs to the engine: read it, never change it.
 
-    `rounds`: what is thought of hosts' health, from look to look. `kept`: what was worked out of all workloads,
-    shared by the views of a few seconds in which nothing was decided.
+    `rounds`: what is thought of hosts' health, from look to look; `verdicts`: at this one. `kept`: what was worked out
+    of all workloads, shared by the views of a few seconds in which nothing was decided.
     """
 
     cluster: str
@@ -89,6 +93,7 @@ class ClusterView:
     others: Sequence[OpenPlan] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
+    verdicts: dict[str, Verdict] = field(default_factory=dict, compare=False)
 
     def wall(self, at_ms: int) -> int:
         """Cluster time as wall time, for people."""
@@ -102,4 +107,4 @@ class ClusterView:
         return found
 
     def facts(self, host: str) -> HostFacts:
-        return self.hosts.get(host, HostFacts("never seen"))
+        return self.hosts.get(host, NEVER_SEEN)
