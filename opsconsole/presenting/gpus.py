@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from opsconsole.health.finding import Finding
+from opsconsole.health.verdict import OF_SEVERITY, Status
 from opsconsole.presenting.hosts import is_fresh, value
 from opsconsole.presenting.queue import run_label
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import bar, clean
 from opsconsole.presenting.trends import Trends, spark
+from opsconsole.presenting.verdicts import MARKS, verdict_of
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.ids import HostName, RunId
 from scheduler_core.state import ClusterState, HostRecord
@@ -45,8 +48,9 @@ def gpus_table(view: ClusterView, name: str, trends: Trends | None = None) -> Ta
     said = {gpu.get("slot"): gpu for gpu in (facts.probe or {}).get("gpus", [])}
     fresh = is_fresh(view, record)
     slots = sorted({*range(record.host.gpus), *(slot for slot in said if isinstance(slot, int))})
+    worst = {one.slot: one for one in reversed(verdict_of(view, record).findings)}
     rows = tuple(
-        _row(view.state, record, slot, said.get(slot), facts.probe is not None, fresh, trends or Trends())
+        _row(view.state, record, slot, said.get(slot), facts.probe is not None, fresh, trends or Trends(), worst)
         for slot in slots
     )
     was = "" if fresh else ", as they were when last read" if facts.probe is not None else ": no readings"
@@ -61,11 +65,13 @@ def _row(
     probed: bool,
     fresh: bool,
     trends: Trends,
+    worst: Mapping[int | None, Finding],
 ) -> Row:
     readings = (gpu or {}).get("readings", {})
     holder = _holder(state, record, slot, gpu, probed)
+    status = OF_SEVERITY[worst[slot].weight] if slot in worst else Status.OK
     cells = (
-        Cell(str(slot)),
+        _number(slot, status),
         _cell(readings, "utilization_percent", fresh),
         Cell(spark(trends.of(slot), TREND), "accent" if fresh else "dim"),
         _memory(readings, fresh),
@@ -78,7 +84,14 @@ def _row(
     )
     keys = (*SHOWN, "memory_used_bytes", "memory_total_bytes")
     data = {"gpu": slot, "busy_percent": value(readings.get("utilization_percent")), "held_by": holder.text}
+    data["health"] = status.value if slot in worst else None
     return Row(f"gpu:{slot}", cells, data | {key: value(readings.get(key)) for key in keys})
+
+
+def _number(slot: int, status: Status) -> Cell:
+    """With the mark of its verdict where something is off; the evidence beside it says what."""
+    mark = MARKS[status]
+    return Cell(str(slot)) if status is Status.OK else Cell(f"{mark.text[0]}{slot:>3}", mark.token)
 
 
 def _cell(readings: dict[str, Any], key: str, fresh: bool) -> Cell:

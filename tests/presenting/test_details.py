@@ -102,6 +102,14 @@ def test_evidence_of_a_host_without_readings_is_not_that_all_is_well() -> None:
 # -- GPUs --------------------------------------------------------------------------------------------------------------
 
 
+def test_a_gpu_against_which_something_speaks_has_its_mark() -> None:
+    source = busy_world()
+    source.probes["gpu003"]["gpus"][2]["readings"]["row_remap_pending"] = {"v": True}
+    rows = gpus_table(source.view(), "gpu003").rows
+    marks = {row.key: (row.cells[0].text, row.data["health"]) for row in rows}
+    assert (marks["gpu:2"], marks["gpu:5"], marks["gpu:1"]) == (("!  2", "warn"), ("✖  5", "fail"), ("1", None))
+
+
 def test_a_trend_takes_each_reading_once_and_says_what_was_not_read() -> None:
     source, trends = busy_world(), Trends()
     for busy in (0, 50, 100):
