@@ -51,14 +51,14 @@ def write_events(folder: Path, stream: Stream) -> Iterator[Callable[[Event], Non
 
 
 def write_hours(folder: Path, outcome: Outcome, hosts: Sequence[Host]) -> None:
-    """`hours.csv`: hours of the period, from 0. Raises OSError."""
+    """`hours.csv`: hours of the period, from 0, in which the budget asked for or held anything. Raises OSError."""
     tree, gpus = outcome.stream.tree, sum(host.gpus for host in hosts)
     with (folder / "hours.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(HOUR_COLUMNS)
         for budget in sorted(tree.by_id, key=lambda b: tree.paths[b]):
             account, share = outcome.meter.accounts[budget], float(tree.fractions[budget])
-            for hour, demand in enumerate(account.demand):
+            for hour, (demand, allocated, unallocated) in account.hours.items():
                 entitled = share * gpus * min(HOUR, outcome.end - outcome.begin - hour * HOUR)
-                amounts = (demand, entitled, min(demand, entitled), account.allocated[hour], account.unallocated[hour])
+                amounts = (demand, entitled, min(demand, entitled), allocated, unallocated)
                 rows.writerow((hour, tree.paths[budget], *(round(amount / HOUR, 6) for amount in amounts)))

@@ -6,43 +6,46 @@ from scheduler_core.budget import BudgetTree
 from scheduler_core.ids import BudgetId
 from scheduler_core.units import HOUR
 
+DEMAND, ALLOCATED, UNALLOCATED = range(3)
+
 
 class Account:
     """Of one budget with all below it.
 
-    `demand`: GPUs of allocated runs and of startable allocated work that waits (rule 31); no more than `cap` can start.
+    `hours`: demand, held allocated, held unallocated, by hour; hours without any are left out. Demand is the GPUs of
+    allocated runs and of startable allocated work that waits (rule 31); no more than `cap` can start.
     """
 
-    __slots__ = ("allocated", "begin", "cap", "demand", "rates", "reached", "unallocated")
+    __slots__ = ("begin", "cap", "hours", "rates", "reached")
 
     def __init__(self, begin: int, cap: int | None) -> None:
         self.begin = self.reached = begin
         self.cap = cap
         self.rates = [0, 0, 0]  # wanted, held allocated, held unallocated: GPUs from `reached` on
-        self.demand: list[int] = []
-        self.allocated: list[int] = []
-        self.unallocated: list[int] = []
+        self.hours: dict[int, list[int]] = {}
 
     def settle(self, at: int) -> None:
         """Integrates up to `at`, which is no earlier than before."""
-        reached = self.reached
+        reached, (wanted, allocated, unallocated) = self.reached, self.rates
         if at <= reached:
             return
-        wanted, allocated, unallocated = self.rates
+        self.reached = at
+        if not (wanted or allocated or unallocated):
+            return
         demand = wanted if self.cap is None else min(wanted, self.cap)
         hour = (reached - self.begin) // HOUR
         while reached < at:
-            if hour == len(self.demand):
-                self.demand.append(0)
-                self.allocated.append(0)
-                self.unallocated.append(0)
             end = min(at, self.begin + (hour + 1) * HOUR)
             took = end - reached
-            self.demand[hour] += demand * took
-            self.allocated[hour] += allocated * took
-            self.unallocated[hour] += unallocated * took
+            amounts = self.hours.setdefault(hour, [0, 0, 0])
+            amounts[DEMAND] += demand * took
+            amounts[ALLOCATED] += allocated * took
+            amounts[UNALLOCATED] += unallocated * took
             reached, hour = end, hour + 1
-        self.reached = at
+
+    def total(self, which: int) -> int:
+        """Of all hours."""
+        return sum(amounts[which] for amounts in self.hours.values())
 
 
 class Meter:
@@ -57,11 +60,11 @@ class Meter:
         """So many more GPUs are asked for by allocated work; fewer where it is negative."""
         for account in self.chains[leaf]:
             account.settle(at)
-            account.rates[0] += gpus
+            account.rates[DEMAND] += gpus
 
     def holds(self, leaf: BudgetId, at: int, gpus: int, allocated: bool) -> None:
         """So many more GPUs are held."""
-        which = 1 if allocated else 2
+        which = ALLOCATED if allocated else UNALLOCATED
         for account in self.chains[leaf]:
             account.settle(at)
             account.rates[which] += gpus

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from opsconsole.simulating.meter import Account
+from opsconsole.simulating.meter import ALLOCATED, DEMAND, UNALLOCATED, Account
 from opsconsole.simulating.replay import Outcome
 from scheduler_core.fleet import Host
 from scheduler_core.ids import BudgetId
@@ -48,13 +48,12 @@ class Delivery:
     def of(cls, account: Account, fraction: Fraction, gpus: int, begin: int, end: int) -> Delivery:
         """All of it times the denominator, so that hours are compared as integers."""
         part, whole = fraction.numerator, fraction.denominator
-        lengths = [min(HOUR, end - begin - hour * HOUR) for hour in range(len(account.demand))]
-        demand, got = ([amount * whole for amount in hours] for hours in (account.demand, account.allocated))
+        lengths = [min(HOUR, end - begin - hour * HOUR) for hour in account.hours]
+        demand, got = ([hour[which] * whole for hour in account.hours.values()] for which in (DEMAND, ALLOCATED))
         owed = owed_hourly([part * gpus * length for length in lengths], demand)
-        total = Fraction(sum(owed), whole)
-        allocated = sum(account.allocated)
+        total, allocated = Fraction(sum(owed), whole), account.total(ALLOCATED)
         hourly = Fraction(delivered_toward_owed(owed, got), whole)
-        return cls(total, allocated, sum(account.unallocated), min(total, Fraction(allocated)), hourly)
+        return cls(total, allocated, account.total(UNALLOCATED), min(total, Fraction(allocated)), hourly)
 
     def __add__(self, other: Delivery) -> Delivery:
         """Of budgets side by side: what one got too much makes up for nothing that another is owed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opsconsole.presenting.text import clean
+from opsconsole.simulating.meter import ALLOCATED, UNALLOCATED
 from opsconsole.simulating.metrics import CLASSES
 from opsconsole.simulating.replay import Outcome
 from scheduler_core.fleet import Host
@@ -17,6 +18,7 @@ from scheduler_core.units import HOUR
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_HOURS = 20 * 366 * 24  # that are drawn
 INK, PALE = "#222222", "#cccccc"
 HUES = (*(f"C{n}" for n in range(7)), "C8", "C9", "#1b4f72", "#7d6608", "#641e16")  # C7 is grey, as all others are
 STYLE: dict[Any, Any] = {
@@ -36,7 +38,7 @@ def can_draw() -> bool:
 def hues_of(outcome: Outcome) -> dict[BudgetId, str]:
     """Of the leaves that held most, in their order."""
     tree, accounts = outcome.stream.tree, outcome.meter.accounts
-    held = {leaf: sum(accounts[leaf].allocated) + sum(accounts[leaf].unallocated) for leaf in tree.leaves}
+    held = {leaf: accounts[leaf].total(ALLOCATED) + accounts[leaf].total(UNALLOCATED) for leaf in tree.leaves}
     most = sorted((leaf for leaf in tree.leaves if held[leaf]), key=lambda leaf: (-held[leaf], leaf))[: len(HUES)]
     return dict(zip(sorted(most), HUES, strict=False))
 
@@ -46,9 +48,12 @@ def draw_balance(folder: Path, outcome: Outcome, hosts: Sequence[Host], lookback
     figure = new_figure(9, 4)
     axes = figure.subplots()
     gpus, tree = sum(host.gpus for host in hosts), outcome.stream.tree
+    count = min(MOST_HOURS, -(-(outcome.end - outcome.begin) // HOUR))
     for leaf, hue in hues_of(outcome).items():
         if entitled := float(tree.fractions[leaf]) * gpus:
-            balance = balances(outcome.meter.accounts[leaf].allocated, entitled, max(1, lookback_ms // HOUR))
+            hours = outcome.meter.accounts[leaf].hours
+            used = [hours[hour][ALLOCATED] if hour in hours else 0 for hour in range(count)]
+            balance = balances(used, entitled, max(1, lookback_ms // HOUR))
             days = [at / 24 for at in range(1, len(balance) + 1)]
             axes.plot(days, balance, color=hue, label=clean(tree.paths[leaf], 30))
     axes.axhline(1, color=INK, linewidth=0.6)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opsconsole.simulating.job import Job, Log
+from opsconsole.simulating.meter import ALLOCATED, UNALLOCATED
 from opsconsole.simulating.metrics import figures
 from opsconsole.simulating.replay import Event, Outcome, World
 from opsconsole.simulating.rules import Rules, one
@@ -99,9 +100,9 @@ def test_a_replay_ends_with_all_work_done_and_no_gpu_held_twice(found: list[Job]
         assert max(held.values(), default=0) <= 1
     state = world.engine.state
     for leaf in TREE.leaves:  # the engine's own ledgers (rule 2)
-        for kind, hours in ((True, "allocated"), (False, "unallocated")):
+        for kind, which in ((True, ALLOCATED), (False, UNALLOCATED)):
             used = state.ledgers.used(leaf, state.now, 30 * 24 * HOUR, kind)
-            assert used == GPU * sum(getattr(outcome.meter.accounts[leaf], hours))
+            assert used == GPU * outcome.meter.accounts[leaf].total(which)
 
 
 @settings(max_examples=25, deadline=None)

@@ -20,6 +20,8 @@ _GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:,(]*[A-Za-z][^:,(]*)?(?::(\d+))?(?:\
 _BETWEEN = re.compile(r",(?![^(]*\))")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$", re.IGNORECASE)
+LATEST_MS = 7_258_118_400_000  # the year 2200
+LONGEST_MS = 20 * 366 * 86_400_000
 _LEAST_MS = 100_000_000_000  # a larger number of seconds would be the year 5138: milliseconds
 _LEAST_US = 100_000_000_000_000
 
@@ -62,7 +64,7 @@ def instant(text: str, per_second: int = 1) -> Instant:
     """
     text = text.strip()
     if text[:1].isdigit() and text.replace(".", "", 1).isdigit():
-        return Instant(_counted(text, per_second))
+        return Instant(_sane(_counted(text, per_second), LATEST_MS, text))
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -72,7 +74,14 @@ def instant(text: str, per_second: int = 1) -> Instant:
     zone = _ZONE.search(text)
     past = (at if at.tzinfo is not None else at.replace(tzinfo=UTC)) - _EPOCH
     at_ms = (past.days * 86_400 + past.seconds) * 1000 + past.microseconds // 1000
-    return Instant(at_ms, zone[1].upper() if zone is not None and at.tzinfo is not None else "")
+    return Instant(_sane(at_ms, LATEST_MS, text), zone[1].upper() if zone is not None and at.tzinfo is not None else "")
+
+
+def _sane(ms: int, most: int, text: str) -> int:
+    """Raises Odd."""
+    if ms > most:
+        raise Odd("bad_time", f"{shown(text)} is beyond all reason")
+    return ms
 
 
 def _counted(text: str, per_second: int) -> int:
@@ -94,12 +103,12 @@ def span_ms(text: str, lone_unit_s: int = 1) -> int:
     try:
         value = float(text)
     except ValueError:
-        return _written(text)
+        return _sane(_written(text), LONGEST_MS, text)
     if not math.isfinite(value) or "_" in text:
         raise Odd("bad_time", shown(text))
     if value < 0:
         raise Odd("negative_time", shown(text))
-    return round(value * lone_unit_s * 1000)
+    return _sane(round(value * lone_unit_s * 1000), LONGEST_MS, text)
 
 
 def _written(text: str) -> int:
