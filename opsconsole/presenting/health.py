@@ -53,8 +53,10 @@ def incidents_of(view: ClusterView, found: Mapping[str, Verdict]) -> list[Incide
         for name, record in view.state.hosts.items()
         if record.unreachable_since is not None
     }
-    labels = {str(name): dict(record.host.labels) for name, record in view.state.hosts.items()}
-    return incidents(faults_of(found, silent), labels)
+    faults = faults_of(found, silent)
+    if not faults:
+        return []
+    return incidents(faults, {str(name): dict(record.host.labels) for name, record in view.state.hosts.items()})
 
 
 def verdicts_table(found: Mapping[str, Verdict]) -> TableView:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from opsconsole.presenting.breaker import breaker_lines, wished
+from opsconsole.presenting.health import incidents_of, verdicts
 from opsconsole.presenting.hosts import AWAY, STALE_INTERVALS, failures
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.summary import held_of
@@ -47,7 +48,8 @@ class Need:
 def needs(view: ClusterView, alerts: Mapping[str, str] | None = None) -> list[Need]:
     """What concerns all of the cluster first, then the oldest. `alerts` stand against the console itself."""
     found = [*_hosts(view), *_drains(view), *_held(view), *_held_back(view)]
-    return [*_leader(view), *_alarms(view, alerts or {}), *sorted(found, key=lambda n: (-(n.since_ms or 0), n.key))]
+    whole = [*_leader(view), *_alarms(view, alerts or {}), *_incidents(view)]
+    return [*whole, *sorted(found, key=lambda n: (-(n.since_ms or 0), n.key))]
 
 
 def needs_table(view: ClusterView, alerts: Mapping[str, str] | None = None) -> TableView:
@@ -88,6 +90,19 @@ def _alarms(view: ClusterView, alerts: Mapping[str, str]) -> Iterator[Need]:
                 "reload shows what would change and applies it" if view.pending else "mend the file: it is read again"
             )
         yield Need(f"alarm:{name}", name, text, todo, grave=view.pending is None or name != "inventory")
+
+
+def _incidents(view: ClusterView) -> Iterator[Need]:
+    """Faults of many hosts at one time: what they share comes before what each of them has."""
+    for one in incidents_of(view, verdicts(view)):
+        if one.many:
+            rules = few(sorted({fault.rule for fault in one.faults}))
+            why = (
+                f"one incident, {one.place}: {count(len(one.hosts), 'host')} within minutes ({few(one.hosts)}): {rules}"
+            )
+            todo = "look for what they share before any of them is drained or reset"
+            since_ms = int(max(fault.ago_s for fault in one.faults) * 1000)
+            yield Need(f"incident:{one.place}", count(len(one.hosts), "host"), why, todo, "", since_ms)
 
 
 def _hosts(view: ClusterView) -> Iterator[Need]:

@@ -100,6 +100,16 @@ def test_an_error_that_is_not_fatal_leaves_a_host_sound(code: int) -> None:
     assert needs(source.view()) == []
 
 
+def test_faults_of_many_hosts_at_once_are_one_incident_and_come_first() -> None:
+    source = wide_world(12, 8)
+    for n in (3, 5, 8):
+        with_fallen_gpu(source, f"gpu{n:03}", n % 8)
+    first, *others = needs(source.view())
+    assert first.key == "incident:cluster" and first.what == "3 hosts"
+    assert first.why == "one incident, cluster: 3 hosts within minutes (gpu003, gpu005, gpu008): xid:79"
+    assert [other.key for other in others] == [f"host:gpu00{n}:health" for n in (3, 5, 8)]
+
+
 def test_what_the_breaker_holds_back_is_explained_by_the_thing_itself(source: FakeSource) -> None:
     proposals = [AutoDrainProposed(DrainId(f"a{n}"), HostName(f"gpu00{n}"), "XID 79", False) for n in (2, 3, 4)]
     source.happen(*proposals)
