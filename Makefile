@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# One more than two cores hold: many tests wait for hosts, terminals and timers.
-WORKERS := $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? 3 : n)))
+# Two more than there are cores: many tests wait for hosts, terminals and timers.
+WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
 
 .PHONY: demo test check bench soak mutants screenshots clean help
 
@@ -33,7 +33,7 @@ demo: $(READY)
 	@$(BIN)/opsconsole demo
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: lint test
 
