@@ -47,9 +47,8 @@ def world() -> FakeSource:
 
 
 async def go(app: OpsConsoleApp, pilot: Pilot[int], name: str) -> None:
+    app.window.now = lambda: 0.0
     await pilot.press(*LOOKS[name].split())
-    app.window.now, app.window.until = (lambda: 0.0), 894.0 * app.window.open
-    app.draw_lines()
     while name == "workload" and "saved 20%" not in seen(app):  # output comes when it comes
         await pilot.pause(0.05)
 
