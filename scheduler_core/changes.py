@@ -113,6 +113,8 @@ def replace_workload(state: ClusterState, record: WorkloadRecord, **fields: Any)
     if waiting:
         state.index.dequeue(record.workload)
     record.workload = replace(record.workload, **fields)
+    if record.run is not None:
+        state.index.ranks(state.runs[record.run].budget, record.workload.priority)
     if waiting:
         state.index.enqueue(record.workload)
     state.dirty = True
@@ -311,6 +313,7 @@ def _forget_start(state: ClusterState, run: Run) -> None:
 
 def _index_run(state: ClusterState, run: Run) -> None:
     index, chain = state.index, state.budgets.chains[run.budget]
+    index.ranks(run.budget, state.workloads[run.workload].workload.priority)
     for budget in chain:
         index.held[budget] += run.gpus
     if run.stop is not None:

@@ -94,6 +94,7 @@ class Index:
     interruptible: dict[BudgetId, dict[RunId, None]] = field(default_factory=dict)  # per leaf, allocated
     interruptible_below: defaultdict[BudgetId, int] = field(default_factory=_zero)
     exposed: list[RunId] = field(default_factory=list)  # interruptible ones that the book does not know of yet
+    lowest: dict[BudgetId, int] = field(default_factory=dict)  # no run of the leaf has less priority
     running_unallocated: dict[RunId, None] = field(default_factory=dict)
     stopping: dict[RunId, None] = field(default_factory=dict)
     timers: list[tuple[int, str, str]] = field(default_factory=list)  # heap: instant, kind, id; stale ones are skipped
@@ -108,6 +109,10 @@ class Index:
         """Rule 7's commitment of a branch, in GPU-thousandths x ms, until the next protection ends (`expire`): a level
         and a slope, to be multiplied by the instant."""
         return self.fixed[budget] + self.promised_until[budget], -self.promised_gpus[budget]
+
+    def ranks(self, leaf: BudgetId, priority: int) -> None:
+        """A run of the leaf has this priority."""
+        self.lowest[leaf] = min(priority, self.lowest.get(leaf, priority))
 
     def wake_at(self, at: int, kind: str, name: str) -> None:
         """Look again at this instant (module timers)."""

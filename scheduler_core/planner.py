@@ -147,6 +147,8 @@ class _Pass:
             elif leaf not in todo.heads and not self._anything_revived():
                 cursor.retain(todo.heads)
                 todo.rest.clear()
+            elif leaf not in todo.heads and not self._has_one_alive(leaf):
+                cursor.drop(leaf)
             elif self._take_from(leaf, cursor.leaf(leaf)):
                 todo.heads[leaf] = None  # another one is its head now
             else:
@@ -162,6 +164,12 @@ class _Pass:
         if self._nothing_left():
             self._bury(self.agenda.revived)
         return any(self.dead.get(kind, 1) for kind in self.agenda.revived)  # 0: dead whatever its span
+
+    def _has_one_alive(self, leaf: BudgetId) -> bool:
+        """Does one of a revived kind wait there that was not found impossible since?"""
+        kinds = self.state.index.queues[leaf].by_signature
+        revived = (kind for kind in self.agenda.revived if kind in kinds)
+        return any(not covered(self.dead, kind, min(kinds[kind])) for kind in revived)
 
     def _nothing_left(self) -> bool:
         """Nothing is free and nobody without a guarantee runs: behind a blocked head nothing can start."""

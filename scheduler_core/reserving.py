@@ -10,7 +10,7 @@ from scheduler_core.earliest import earliest
 from scheduler_core.fairshare import Standings, commitment
 from scheduler_core.ids import BudgetId, RunId
 from scheduler_core.placement import Room
-from scheduler_core.settled import Settled
+from scheduler_core.settled import LeafKey, Settled
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import MINUTE
 
@@ -51,6 +51,8 @@ def new_reservations(standings: Standings, room: Room, settled: Settled, going: 
         cursor.exhaust(leaf)
         head = settled.blocked[leaf].head
         assert head is not None
+        if _asked_lately(state, settled, leaf, head):
+            continue
         workload = state.workloads[head[2]].workload
         found = earliest(standings, room, workload, going)
         if found is None or found[0] <= state.now:
@@ -62,15 +64,17 @@ def new_reservations(standings: Standings, room: Room, settled: Settled, going: 
 
 
 def _unreserved(state: ClusterState, room: Room, settled: Settled) -> Iterator[BudgetId]:
-    """Leaves whose head waits for GPUs alone, and was not found to be without an instant a little while ago."""
+    """Leaves whose head waits for GPUs alone."""
     taken = {state.workloads[wid].workload.budget for wid in room.reservations.all}
     braked = {leaf for leaf, _ in settled.braked}
     for leaf, blocked in settled.blocked.items():
-        head = blocked.head
-        if head is None or head[2] in room.reservations.used:
+        if blocked.head is None or blocked.head[2] in room.reservations.used:
             continue
-        if leaf in taken or leaf in settled.blast or leaf in braked:
-            continue
-        tried, at = settled.unreserved.get(leaf, (None, 0))
-        if tried != head or state.now - at >= RETRY_MS:
+        if not (leaf in taken or leaf in settled.blast or leaf in braked):
             yield leaf
+
+
+def _asked_lately(state: ClusterState, settled: Settled, leaf: BudgetId, head: LeafKey) -> bool:
+    """Was it found to be without an instant a little while ago?"""
+    asked, at = settled.unreserved.get(leaf, (None, 0))
+    return asked == head and state.now - at < RETRY_MS

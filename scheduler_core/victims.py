@@ -124,9 +124,10 @@ class Rights:
         self._chains = pool.state.budgets.chains
         if not only_unallocated:
             self.branches = dict.fromkeys(pool.weaker(workload))
-            own = pool.state.index.interruptible.get(workload.budget)
-            if own and any(self._outranks(run_id) for run_id in own):
-                self.branches[workload.budget] = None  # rule 17 c
+            index, leaf = pool.state.index, workload.budget
+            may_outrank = index.lowest.get(leaf, workload.priority) < workload.priority
+            if may_outrank and any(self._outranks(run_id) for run_id in index.interruptible.get(leaf, ())):
+                self.branches[leaf] = None  # rule 17 c
 
     def _outranks(self, run_id: RunId) -> bool:
         """Rule 17 c, for a run of the same leaf."""

@@ -18,6 +18,7 @@ from scheduler_core.observations import (
     MemberReleased,
 )
 from scheduler_core.policy import Policy
+from scheduler_core.reservations import victims_wait_ms
 from scheduler_core.units import HOUR
 from tests.core.clusters import MIN, OPS, PASS, Cluster, budgets, of_kind
 
@@ -128,6 +129,17 @@ def test_only_what_ends_or_yields_before_may_start_there() -> None:
     left = ends_of(c, "long") - c.now - c.policy.start_timeout_ms
     c.submit("just", "b", 8, left)
     assert c.run("just")
+
+
+def test_who_has_to_wait_for_victims_first_must_be_through_all_the_sooner() -> None:
+    """An unallocated run is there meanwhile: however long it takes to go, the promise is kept."""
+    for too_long, victims in ((1, []), (0, ["free"])):
+        c = gang_waits()
+        c.submit("free", "b", 8, 0)
+        c.later(PASS)
+        left = ends_of(c, "long") - c.now - c.policy.start_timeout_ms
+        step = c.submit("claimant", "b", 8, left - victims_wait_ms(c.policy) + too_long)
+        assert [c.engine.state.runs[s.run].workload for s in of_kind(step, StopDecided)] == victims
 
 
 def test_a_limit_shorter_than_the_minimum_counts_and_unallocated_work_is_welcome() -> None:
