@@ -20,6 +20,7 @@ CLASSES = ("debug", "small", "large")
 DEBUG_GPUS, DEBUG_MS, LARGE_GPUS = 2, 15 * MINUTE, 64
 QUANTILES = (("p50", Fraction(1, 2)), ("p90", Fraction(9, 10)), ("p99", Fraction(99, 100)), ("max", Fraction(1)))
 DIGITS = 6
+PARTS = 24  # of a period, for how things went over time
 
 
 def class_of(w: Workload) -> str:
@@ -43,6 +44,7 @@ class Delivery:
     unallocated: int
     toward: Fraction
     hourly: Fraction
+    over_time: tuple[tuple[Fraction, Fraction], ...]  # owed, and delivered of it, in each of PARTS of the period
 
     @classmethod
     def of(cls, account: Account, fraction: Fraction, gpus: int, begin: int, end: int) -> Delivery:
@@ -53,7 +55,13 @@ class Delivery:
         owed = owed_hourly([part * gpus * length for length in lengths], demand)
         total, allocated = Fraction(sum(owed), whole), account.total(ALLOCATED)
         hourly = Fraction(delivered_toward_owed(owed, got), whole)
-        return cls(total, allocated, account.total(UNALLOCATED), min(total, Fraction(allocated)), hourly)
+        parts: list[list[int]] = [[0, 0] for _ in range(PARTS)]
+        for hour, most, amount in zip(account.hours, owed, got, strict=True):
+            at = parts[hour * HOUR * PARTS // (end - begin)]
+            at[0] += int(most)
+            at[1] += min(int(most), amount)
+        over_time = tuple((Fraction(most, whole), Fraction(toward, whole)) for most, toward in parts)
+        return cls(total, allocated, account.total(UNALLOCATED), min(total, Fraction(allocated)), hourly, over_time)
 
     def __add__(self, other: Delivery) -> Delivery:
         """Of budgets side by side: what one got too much makes up for nothing that another is owed."""
@@ -63,10 +71,11 @@ class Delivery:
             self.unallocated + other.unallocated,
             self.toward + other.toward,
             self.hourly + other.hourly,
+            tuple((a + c, b + d) for (a, b), (c, d) in zip(self.over_time, other.over_time, strict=True)),
         )
 
 
-NOTHING = Delivery(Fraction(0), 0, 0, Fraction(0), Fraction(0))
+NOTHING = Delivery(Fraction(0), 0, 0, Fraction(0), Fraction(0), ((Fraction(0), Fraction(0)),) * PARTS)
 
 
 def figures(outcome: Outcome, hosts: Sequence[Host], skipped: int) -> dict[str, Any]:
@@ -112,7 +121,17 @@ def _figures(outcome: Outcome, numbers: Sequence[int], got: Delivery, served: in
         "lost_gpu_h": hours(sum(outcome.lost_gpu_ms[n] for n in numbers)),
         "wait_s": waits(outcome, numbers),
         "wait_s_by_class": {name: waits(outcome, of_class) for name, of_class in by_class.items()},
+        "largest": _largest(outcome, numbers),
+        "delivered_over_owed_over_time": [ratio(toward, owed) for owed, toward in got.over_time],
     }
+
+
+def _largest(outcome: Outcome, numbers: Sequence[int]) -> dict[str, Any]:
+    """The workloads with most GPUs."""
+    workloads = outcome.stream.workloads
+    gpus = max((workloads[n].gpus for n in numbers), default=0)
+    found = [n for n in numbers if workloads[n].gpus == gpus]
+    return {"gpus": gpus, "workloads": len(found), "wait_s": waits(outcome, found)}
 
 
 def waits(outcome: Outcome, numbers: Iterable[int]) -> dict[str, float | None]:
@@ -156,11 +175,17 @@ def pooled(runs: Sequence[dict[str, Any]], pick: Callable[[list[float]], float])
         values = [run[key] for run in runs]
         if isinstance(value, dict):
             found[key] = pooled(values, pick)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and key == "budgets":
             found[key] = [pooled([entry[i] for entry in values], pick) for i in range(len(value))]
+        elif isinstance(value, list):
+            found[key] = [_picked([entry[i] for entry in values], pick) for i in range(len(value))]
         elif isinstance(value, str):
             found[key] = value
         else:
-            known = [v for v in values if v is not None]
-            found[key] = pick(known) if len(known) == len(values) else None
+            found[key] = _picked(values, pick)
     return found
+
+
+def _picked(values: Sequence[float | None], pick: Callable[[list[float]], float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return pick(known) if len(known) == len(values) else None

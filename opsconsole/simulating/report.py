@@ -10,6 +10,7 @@ from typing import Any
 from opsconsole.config.units import format_instant
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, span
+from opsconsole.presenting.trends import spark
 from opsconsole.simulating.job import EARLIEST_DATE_MS
 from opsconsole.simulating.metrics import CLASSES, pooled
 from opsconsole.simulating.oddities import Oddities
@@ -127,6 +128,11 @@ def seconds(value: float | None) -> str:
     return "–" if value is None else span(round(value * 1000))
 
 
+def over_time(values: Sequence[float | None]) -> str:
+    """From the beginning of the period to its end, of 0 to 1; a dot where nothing was owed."""
+    return spark([None if value is None else value * 100 for value in values], len(values))
+
+
 Say = Callable[[Any], str]
 LINES: tuple[tuple[str, tuple[str, ...], Say], ...] = (
     ("workloads", ("workloads",), lambda v: f"{v:,}"),
@@ -141,7 +147,10 @@ LINES: tuple[tuple[str, tuple[str, ...], Say], ...] = (
     ("preemptions", ("preemptions",), lambda v: f"{v:,}"),
     ("lost GPU-hours", ("lost_gpu_h",), gpu_h),
     *((f"wait {name}", ("wait_s", name), seconds) for name in ("p50", "p90", "p99", "max")),
+    ("largest, GPUs", ("largest", "gpus"), str),
+    ("  wait p90", ("largest", "wait_s", "p90"), seconds),
     *((f"{kind} wait p90", ("wait_s_by_class", kind, "p90"), seconds) for kind in CLASSES),
+    ("of owed over time", ("delivered_over_owed_over_time",), over_time),
 )
 
 
@@ -179,6 +188,7 @@ BUDGETS = (
     Column("WAIT P50", 8, right=True),
     Column("P90", 7, right=True),
     Column("LONGEST", 7, right=True, from_width=100),
+    Column("OF OWED OVER TIME", 24, from_width=140),
 )
 
 
@@ -199,6 +209,7 @@ def budgets_table(policy: dict[str, Any]) -> TableView:
             Cell(seconds(b["wait_s"]["p50"])),
             Cell(seconds(b["wait_s"]["p90"])),
             Cell(seconds(b["wait_s"]["max"])),
+            Cell(over_time(b["delivered_over_owed_over_time"])),
         )
         rows.append(Row(b["path"], cells))
     return TableView(f"Budgets under {clean(policy['policy'], 60)}", BUDGETS, tuple(rows))

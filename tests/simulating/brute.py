@@ -67,8 +67,15 @@ class Brute:
         total = sum(o for hours in owed.values() for o, _ in hours)
         toward = sum(min(sum(o for o, _ in hours), sum(g for _, g in hours)) for hours in owed.values())
         hourly = sum(min(o, g) for hours in owed.values() for o, g in hours)
+        parts = [(Fraction(0), Fraction(0))] * 24
+        for hours in owed.values():
+            for hour, (o, g) in enumerate(hours):
+                at = hour * HOUR * 24 // (self.end - self.begin)
+                parts[at] = (parts[at][0] + o, parts[at][1] + min(o, g))
         allocated, free = (overlap(self.held(budget, kind), self.begin, self.end) for kind in (True, False))
         names = self.below(budget)
+        most = max((self.workloads[n].gpus for n in names), default=0)
+        largest = {n for n in names if self.workloads[n].gpus == most}
         classes = {kind: {n for n in names if self.kind(n) == kind} for kind in ("debug", "small", "large")}
         return {
             "workloads": len(names),
@@ -80,6 +87,8 @@ class Brute:
             "unallocated_share": part(free, allocated + free),
             "delivered_over_owed": part(toward, total),
             "delivered_over_owed_hourly": part(hourly, total),
+            "delivered_over_owed_over_time": [part(g, o) for o, g in parts],
+            "largest": {"gpus": most, "workloads": len(largest), "wait_s": self.waits(largest)},
             "preemptions": sum(1 for n in self.preempted if n in names),
             "wait_s": self.waits(names),
             "wait_s_by_class": {kind: self.waits(below) for kind, below in classes.items()},

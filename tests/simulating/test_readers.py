@@ -209,7 +209,7 @@ def test_limits_alone_are_minutes() -> None:
     assert (limit_ms("90"), limit_ms("UNLIMITED"), limit_ms("1-00:00:00")) == (5_400_000, None, 86_400_000)
 
 
-@given(st.integers(0, 10**9))
+@given(st.integers(0, 20 * 366 * 86_400))
 def test_spans_read_back(seconds: int) -> None:
     days, rest = divmod(seconds, 86_400)
     assert span_ms(f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}") == seconds * 1000
