@@ -37,7 +37,7 @@ from opsconsole.simulating.setup import Variant, parse_cluster, read_budget_file
 from opsconsole.simulating.workloads import make_stream
 from opsconsole.spans import parse_span_ms
 
-MOST_TIMES, MOST_SEEDS = 1000.0, 1000
+MOST_TIMES, MOST_SEEDS, MOST_FAULTS = 1000.0, 1000, 100.0
 CANCELLED = 130
 REPORT_WIDTH = 160
 
@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _replayed(args: argparse.Namespace, progress: Callable[[float], None]) -> reporting.Report:
     times = _number("--scale-demand", args.scale_demand, 0.001, MOST_TIMES)
+    faults = _number("--faults", args.faults, 0, MOST_FAULTS)
     seeds, workers = _whole("--seeds", args.seeds, MOST_SEEDS), _whole("--workers", args.workers, 4096)
     hosts = parse_cluster(args.cluster)
     columns, given = parse_map(args.map or ()), [read_variant(args.policy)] if args.policy else []
@@ -77,7 +78,7 @@ def _replayed(args: argparse.Namespace, progress: Callable[[float], None]) -> re
         variants = [replace(variant, tree=tree) for variant in variants]
     period = _period(log, args.since, args.until)
     firsts = tuple(variants[0].rules.seed + n for n in range(seeds))
-    study = Study(log, hosts, tuple(variants), firsts, times, period, _folders(args.out, variants))
+    study = Study(log, hosts, tuple(variants), firsts, times, period, faults, _folders(args.out, variants))
     if args.strict:
         _refuse_faults(study)
     results = replay_all(study, workers or os.cpu_count() or 1, progress)

@@ -19,6 +19,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     simulate.add_argument("--from", dest="since", metavar="WHEN", help="submitted from then on: 2020-09-01, or 3d")
     simulate.add_argument("--to", dest="until", metavar="WHEN", help="the replay ends then; default: with the last run")
     simulate.add_argument("--scale-demand", default="1", metavar="TIMES", help="so many times the work, such as 2.5")
+    simulate.add_argument("--faults", default="0", metavar="RATE", help="failures of a host in a day, such as 0.01")
     simulate.add_argument("--seeds", type=int, default=1, metavar="N", help="medians and ranges over N seeds")
     simulate.add_argument("--map", action="append", metavar="FIELD=COLUMN", help="where columns have other names")
     simulate.add_argument("--strict", action="store_true", help="refuse a log with anything wrong in it")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from opsconsole.simulating.meter import ALLOCATED
 from opsconsole.simulating.replay import Event, Outcome
 from opsconsole.simulating.workloads import Stream
-from scheduler_core.fleet import Host
 from scheduler_core.units import HOUR
 
 EVENT_COLUMNS = ["at_s", "kind", "workload", "run", "budget", "gpus", "allocated", "hosts", "for_workload", "reason"]
@@ -50,15 +50,16 @@ def write_events(folder: Path, stream: Stream) -> Iterator[Callable[[Event], Non
         new.unlink(missing_ok=True)
 
 
-def write_hours(folder: Path, outcome: Outcome, hosts: Sequence[Host]) -> None:
+def write_hours(folder: Path, outcome: Outcome) -> None:
     """`hours.csv`: hours of the period, from 0, in which the budget asked for or held anything. Raises OSError."""
-    tree, gpus = outcome.stream.tree, sum(host.gpus for host in hosts)
+    tree, service = outcome.stream.tree, outcome.meter.service.hours
     with (folder / "hours.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(HOUR_COLUMNS)
         for budget in sorted(tree.by_id, key=lambda b: tree.paths[b]):
             account, share = outcome.meter.accounts[budget], float(tree.fractions[budget])
             for hour, (demand, allocated, unallocated) in account.hours.items():
-                entitled = share * gpus * min(HOUR, outcome.end - outcome.begin - hour * HOUR)
+                served = service[hour][ALLOCATED] if hour in service else 0
+                entitled = share * served
                 amounts = (demand, entitled, min(demand, entitled), allocated, unallocated)
                 rows.writerow((hour, tree.paths[budget], *(round(amount / HOUR, 6) for amount in amounts)))

@@ -49,11 +49,12 @@ class Account:
 
 
 class Meter:
-    """An account for each budget of the tree, from `begin` on."""
+    """An account for each budget of the tree, from `begin` on; and one of the GPUs in service, as if they were held."""
 
     def __init__(self, tree: BudgetTree, begin: int) -> None:
         self.tree, self.begin = tree, begin
         self.accounts = {budget: Account(begin, _cap(tree, budget)) for budget in tree.by_id}
+        self.service = Account(begin, None)
         self.chains = {leaf: [self.accounts[budget] for budget in tree.chains[leaf]] for leaf in tree.leaves}
 
     def wants(self, leaf: BudgetId, at: int, gpus: int) -> None:
@@ -69,9 +70,14 @@ class Meter:
             account.settle(at)
             account.rates[which] += gpus
 
+    def serves(self, at: int, gpus: int) -> None:
+        """So many GPUs are in service from now on."""
+        self.service.settle(at)
+        self.service.rates[ALLOCATED] = gpus
+
     def close(self, end: int) -> None:
         """All hours up to the end of the period."""
-        for account in self.accounts.values():
+        for account in (self.service, *self.accounts.values()):
             account.settle(end)
 
 

@@ -47,17 +47,17 @@ class Delivery:
     over_time: tuple[tuple[Fraction, Fraction], ...]  # owed, and delivered of it, in each of PARTS of the period
 
     @classmethod
-    def of(cls, account: Account, fraction: Fraction, gpus: int, begin: int, end: int) -> Delivery:
-        """All of it times the denominator, so that hours are compared as integers."""
+    def of(cls, account: Account, fraction: Fraction, service: Account, length: int) -> Delivery:
+        """Of a period of so many ms. All of it times the denominator, so that hours are compared as integers."""
         part, whole = fraction.numerator, fraction.denominator
-        lengths = [min(HOUR, end - begin - hour * HOUR) for hour in account.hours]
+        served = [service.hours[hour][ALLOCATED] if hour in service.hours else 0 for hour in account.hours]
         demand, got = ([hour[which] * whole for hour in account.hours.values()] for which in (DEMAND, ALLOCATED))
-        owed = owed_hourly([part * gpus * length for length in lengths], demand)
+        owed = owed_hourly([part * amount for amount in served], demand)
         total, allocated = Fraction(sum(owed), whole), account.total(ALLOCATED)
         hourly = Fraction(delivered_toward_owed(owed, got), whole)
         parts: list[list[int]] = [[0, 0] for _ in range(PARTS)]
         for hour, most, amount in zip(account.hours, owed, got, strict=True):
-            at = parts[hour * HOUR * PARTS // (end - begin)]
+            at = parts[hour * HOUR * PARTS // length]
             at[0] += int(most)
             at[1] += min(int(most), amount)
         over_time = tuple((Fraction(most, whole), Fraction(toward, whole)) for most, toward in parts)
@@ -80,15 +80,15 @@ NOTHING = Delivery(Fraction(0), 0, 0, Fraction(0), Fraction(0), ((Fraction(0), F
 
 def figures(outcome: Outcome, hosts: Sequence[Host], skipped: int) -> dict[str, Any]:
     """Of the whole, and under `budgets` of each budget, those below after those above. `skipped`: rows of the log."""
-    tree, gpus = outcome.stream.tree, sum(host.gpus for host in hosts)
+    tree, meter, length = outcome.stream.tree, outcome.meter, outcome.end - outcome.begin
     deliveries = {
-        budget: Delivery.of(account, tree.fractions[budget], gpus, outcome.begin, outcome.end)
-        for budget, account in outcome.meter.accounts.items()
+        budget: Delivery.of(account, tree.fractions[budget], meter.service, length)
+        for budget, account in meter.accounts.items()
     }
     whole = sum((deliveries[leaf] for leaf in tree.leaves), NOTHING)
-    served = gpus * (outcome.end - outcome.begin)
+    service = (meter.service.total(ALLOCATED), sum(host.gpus for host in hosts) * length)
     everybody = range(len(outcome.stream.workloads))
-    found = _figures(outcome, everybody, whole, served, skipped)
+    found = _figures(outcome, everybody, whole, service, skipped)
     numbers: dict[BudgetId, list[int]] = {budget: [] for budget in tree.by_id}
     for number in everybody:
         for budget in tree.chains[outcome.stream.workloads[number].budget]:
@@ -96,13 +96,16 @@ def figures(outcome: Outcome, hosts: Sequence[Host], skipped: int) -> dict[str, 
     found["budgets"] = []
     for budget in sorted(tree.by_id, key=lambda b: tree.paths[b]):
         left_out = sum(outcome.stream.skipped.get(leaf, 0) for leaf in tree.leaves_below[budget])
-        own = _figures(outcome, numbers[budget], deliveries[budget], served, left_out)
+        own = _figures(outcome, numbers[budget], deliveries[budget], service, left_out)
         found["budgets"].append({"path": tree.paths[budget], **own})
     return found
 
 
-def _figures(outcome: Outcome, numbers: Sequence[int], got: Delivery, served: int, skipped: int) -> dict[str, Any]:
-    workloads = outcome.stream.workloads
+def _figures(
+    outcome: Outcome, numbers: Sequence[int], got: Delivery, service: tuple[int, int], skipped: int
+) -> dict[str, Any]:
+    """`service`: GPUs x ms in service, and installed."""
+    workloads, (served, installed) = outcome.stream.workloads, service
     held = got.allocated + got.unallocated
     by_class = {name: [n for n in numbers if class_of(workloads[n]) == name] for name in CLASSES}
     return {
@@ -110,7 +113,7 @@ def _figures(outcome: Outcome, numbers: Sequence[int], got: Delivery, served: in
         "skipped": skipped,
         "never_started": sum(1 for n in numbers if outcome.started_at[n] is None),
         "occupancy": ratio(held, served),
-        "availability": ratio(served, served),
+        "availability": ratio(served, installed),
         "delivered_over_owed": ratio(got.toward, got.owed),
         "delivered_over_owed_hourly": ratio(got.hourly, got.owed),
         "owed_gpu_h": hours(got.owed),
@@ -119,6 +122,8 @@ def _figures(outcome: Outcome, numbers: Sequence[int], got: Delivery, served: in
         "unallocated_share": ratio(got.unallocated, held),
         "preemptions": sum(outcome.preempted[n] for n in numbers),
         "lost_gpu_h": hours(sum(outcome.lost_gpu_ms[n] for n in numbers)),
+        "interrupted": sum(outcome.interrupted[n] for n in numbers),
+        "lost_to_faults_gpu_h": hours(sum(outcome.lost_to_faults_gpu_ms[n] for n in numbers)),
         "wait_s": waits(outcome, numbers),
         "wait_s_by_class": {name: waits(outcome, of_class) for name, of_class in by_class.items()},
         "largest": _largest(outcome, numbers),

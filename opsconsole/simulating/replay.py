@@ -65,7 +65,7 @@ class Attempt:
     members: tuple[Member, ...]
     placed_at: int
     begun_at: int | None = None
-    stop_at: int | None = None
+    stop_at: int | None = None  # when it was told to stop, or a host of it failed
 
 
 @dataclass(slots=True)
@@ -80,38 +80,47 @@ class Outcome:
     ended_at: list[int | None]
     preempted: list[int]  # how often
     lost_gpu_ms: list[int]  # held by runs that were stopped, and what they did there has to be done again
+    lost_to_faults_gpu_ms: list[int]  # the same of runs whose host failed
+    interrupted: list[int]  # how often that was
     steps: int = 0
+
+    @classmethod
+    def nothing_yet(cls, stream: Stream, meter: Meter, begin: int) -> Outcome:
+        count = len(stream.workloads)
+        never: list[list[int | None]] = [[None] * count for _ in range(2)]
+        none: list[list[int]] = [[0] * count for _ in range(4)]
+        return cls(stream, meter, begin, begin, never[0], never[1], none[0], none[1], none[2], none[3])
 
 
 class World:
     def __init__(self, stream: Stream, hosts: Sequence[Host], policy: Policy, rules: Rules, begin: int) -> None:
         self.stream, self.rules = stream, rules
         self.engine = Engine()
-        self.heap: list[tuple[int, int, int, RunId]] = []
+        self.heap: list[tuple[int, int, int, str]] = []  # when, number, what, of which run or host
         self.pushed = self.ended = 0
         self.attempts: dict[RunId, Attempt] = {}
         self.numbers = {w.id: number for number, w in enumerate(stream.workloads)}
         self.left_ms = list(stream.run_ms)
-        count = len(stream.workloads)
         meter = Meter(stream.tree, begin)
-        self.outcome = Outcome(stream, meter, begin, begin, [None] * count, [None] * count, [0] * count, [0] * count)
+        self.outcome = Outcome.nothing_yet(stream, meter, begin)
         self.tell: list[Callable[[Event], None]] = []  # who hears of everything that happens
         self.engine.step(begin, [InventoryLoaded(policy, stream.tree.budgets, tuple(hosts))])
         self.engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
+        meter.serves(begin, sum(host.gpus for host in hosts))
 
     def run(self, until: int | None, progress: Progress) -> Outcome:
         """To the end of the period, or until everything has ended. Raises Cancelled."""
         workloads, engine, heap, outcome = self.stream.workloads, self.engine, self.heap, self.outcome
         arrived, count, at = 0, len(workloads), outcome.begin
         while True:
+            if self.ended == count:
+                break  # what is left of the heap is about runs that were stopped
             instants = [heap[0][0]] if heap else []
             if arrived < count:
                 instants.append(workloads[arrived].submitted_at)
-            if not instants and self.ended == count:
-                break
             if (wake := engine.next_wakeup()) is not None:
                 instants.append(wake)
-            if not instants:
+            if not instants or (arrived == count and not self._goes_on(wake)):
                 break  # what waits now waits for ever
             at = max(at, min(instants))
             if until is not None and at >= until:
@@ -129,6 +138,10 @@ class World:
         outcome.end = at if until is None else until
         outcome.meter.close(outcome.end)
         return outcome
+
+    def _goes_on(self, wake: int | None) -> bool:
+        """Can anything still come of what is on the heap, or of time?"""
+        return bool(self.heap) or wake is not None
 
     def _event(self, at: int, kind: str, workload: str, run: str = "", *more: Any) -> None:
         for tell in self.tell:
@@ -148,9 +161,9 @@ class World:
             elif isinstance(command, StopMember) and command.host == self.attempts[command.run].members[0].host:
                 self._push(at + self.rules.stop_delay_ms, STOPS, command.run)
 
-    def _push(self, at: int, kind: int, run: RunId) -> None:
+    def _push(self, at: int, kind: int, name: str) -> None:
         self.pushed += 1
-        heappush(self.heap, (at, self.pushed, kind, run))
+        heappush(self.heap, (at, self.pushed, kind, name))
 
     def _placed(self, at: int, decision: Placed) -> None:
         number = self.numbers[decision.workload]
@@ -161,7 +174,7 @@ class World:
 
     def _stop_decided(self, at: int, decision: StopDecided) -> None:
         attempt = self.attempts[decision.run]
-        attempt.stop_at = at
+        attempt.stop_at = at if attempt.stop_at is None else attempt.stop_at
         if decision.cause is StopCause.PREEMPT:
             self.outcome.preempted[attempt.number] += 1
         w = self.stream.workloads[attempt.number]
@@ -177,8 +190,9 @@ class World:
         self._event(w.submitted_at, "submit", w.id)
         return WorkloadSubmitted(w)
 
-    def _happen(self, at: int, _: int, kind: int, run: RunId) -> list[Observation]:
+    def _happen(self, at: int, _: int, kind: int, name: str) -> list[Observation]:
         """A run that is gone already is not heard of again."""
+        run = RunId(name)
         attempt = self.attempts.get(run)
         if attempt is None:
             return []
@@ -212,11 +226,16 @@ class World:
             self.left_ms[number] -= kept
             outcome.lost_gpu_ms[number] += w.gpus * (at - attempt.placed_at - kept)
         if done or (begun and not w.comes_back):
-            self.ended += 1
-            outcome.ended_at[number] = at
-            if w.allocated:
-                outcome.meter.wants(w.budget, at, -w.gpus)
-            self._event(at, "end", w.id, run)
+            self._over(at, run, number)
+
+    def _over(self, at: int, run: RunId, number: int) -> None:
+        """The workload never runs again."""
+        w = self.stream.workloads[number]
+        self.ended += 1
+        self.outcome.ended_at[number] = at
+        if w.allocated:
+            self.outcome.meter.wants(w.budget, at, -w.gpus)
+        self._event(at, "end", w.id, run)
 
     def _kept_ms(self, attempt: Attempt) -> int:
         """Work that need not be done again: up to the last checkpoint before the stop, or to the stop itself."""

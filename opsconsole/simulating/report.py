@@ -78,14 +78,14 @@ def _policy_json(report: Report, at: int) -> dict[str, Any]:
     results, variant = report.results[at], report.study.variants[at]
     found: dict[str, Any] = {"policy": variant.name, "seeds": list(report.study.seeds)}
     found["hours"] = round((results[0].end - results[0].begin) / 3_600_000, 6)
-    found["declared"] = declared(results[0], variant.rules)
+    found["declared"] = declared(results[0], variant.rules, report.study.faults > 0)
     runs = [result.figures for result in results]
     if len(runs) == 1:
         return found | runs[0]
     return found | pooled(runs, median_low) | {"low": pooled(runs, min), "high": pooled(runs, max)}
 
 
-def declared(result: Result, rules: Rules) -> list[dict[str, Any]]:
+def declared(result: Result, rules: Rules, hosts_fail: bool) -> list[dict[str, Any]]:
     """What the log did not say and rules did, and which figures rest on it."""
     found = [
         {"attribute": name, "workloads": number, "figures": list(RESTS[name][1])}
@@ -93,6 +93,8 @@ def declared(result: Result, rules: Rules) -> list[dict[str, Any]]:
     ]
     delays = {"start_delay_s": rules.start_delay_ms, "stop_delay_s": rules.stop_delay_ms}
     delays["checkpoint_every_s"] = rules.checkpoint_every_ms
+    if hosts_fail:
+        delays["repair_s"] = rules.repair_ms
     for name, ms in delays.items():
         found.append({"attribute": name, "value": ms / 1000, "figures": ["wait_s", "lost_gpu_h"]})
     return found
@@ -139,6 +141,7 @@ LINES: tuple[tuple[str, tuple[str, ...], Say], ...] = (
     ("rows left out", ("skipped",), lambda v: f"{v:,}"),
     ("never started", ("never_started",), lambda v: f"{v:,}"),
     ("occupancy", ("occupancy",), percent),
+    ("availability", ("availability",), percent),
     ("delivered of owed", ("delivered_over_owed",), percent),
     ("  hour by hour", ("delivered_over_owed_hourly",), percent),
     ("owed GPU-hours", ("owed_gpu_h",), gpu_h),
@@ -146,6 +149,7 @@ LINES: tuple[tuple[str, tuple[str, ...], Say], ...] = (
     ("unallocated share", ("unallocated_share",), percent),
     ("preemptions", ("preemptions",), lambda v: f"{v:,}"),
     ("lost GPU-hours", ("lost_gpu_h",), gpu_h),
+    ("lost to faults", ("lost_to_faults_gpu_h",), gpu_h),
     *((f"wait {name}", ("wait_s", name), seconds) for name in ("p50", "p90", "p99", "max")),
     ("largest, GPUs", ("largest", "gpus"), str),
     ("  wait p90", ("largest", "wait_s", "p90"), seconds),
@@ -275,6 +279,8 @@ def sentences(report: Report, data: dict[str, Any]) -> list[str]:
     said += report.notes
     for result, variant in zip((results[0] for results in report.results), report.study.variants, strict=True):
         said.append(_rests(result, variant.rules, variant.name))
+    if report.study.faults:
+        said.append(f"Each host fails {report.study.faults:g} times a day and is repaired as each policy's rules say.")
     if len(report.study.seeds) > 1 and not report.drawn:
         said.append("Nothing in it is drawn: every seed gives the same.")
     return said

@@ -29,6 +29,7 @@ FIELDS = (
     "start_delay",
     "stop_delay",
     "checkpoint_every",
+    "repair",
 )
 WHEN = ("gpus", "user", "project")
 SIZES = re.compile(r"([0-9]{1,7})(?:(-)([0-9]{1,7})?)?")
@@ -92,6 +93,7 @@ class Rules:
     start_delay_ms: int = 2 * SECOND
     stop_delay_ms: int = 30 * SECOND
     checkpoint_every_ms: int = 15 * MINUTE  # 0: at the stop, so that nothing is lost
+    repair_ms: int = 4 * HOUR  # of a host that failed
 
     @property
     def are_drawn(self) -> bool:
@@ -142,6 +144,7 @@ def read_rules(source: Source, node: Node | None, field: str = "workloads") -> R
         span("start_delay", default.start_delay_ms, HOUR),
         span("stop_delay", default.stop_delay_ms, HOUR),
         span("checkpoint_every", default.checkpoint_every_ms, 30 * DAY),
+        span("repair", default.repair_ms, 365 * DAY),
     )
 
 

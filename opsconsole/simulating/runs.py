@@ -7,12 +7,13 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from opsconsole.memory import set_apart
+from opsconsole.simulating.faults import FaultyWorld
 from opsconsole.simulating.files import write_events, write_hours
 from opsconsole.simulating.gantt import Runs, draw_gantt
 from opsconsole.simulating.job import Log
@@ -21,7 +22,7 @@ from opsconsole.simulating.oddities import Oddities
 from opsconsole.simulating.pictures import can_draw, draw_balance
 from opsconsole.simulating.replay import Outcome, World
 from opsconsole.simulating.setup import Variant
-from opsconsole.simulating.workloads import make_stream
+from opsconsole.simulating.workloads import Stream, make_stream
 from scheduler_core.fleet import Host
 
 LOOK_S = 0.1  # between two looks at how far the others are
@@ -37,6 +38,7 @@ class Study:
     seeds: tuple[int, ...]
     times: float = 1.0
     period: tuple[int, int | None] = (0, None)
+    faults: float = 0.0  # failures of a host in a day
     folders: tuple[Path, ...] = ()  # of the variants, for events and hours of the first seed
 
     def tasks(self) -> list[tuple[int, int]]:
@@ -63,12 +65,21 @@ def replay_one(study: Study, variant_at: int, seed_at: int, progress: Callable[[
     begin = max(study.period[0], log.jobs[0].submitted_at if log.jobs else 0)
     stream = make_stream(log, study.hosts, variant, study.seeds[seed_at], study.times, study.period)
     set_apart()
-    world = World(stream, study.hosts, variant.policy, variant.rules, begin)
+    world = make_world(study, variant, stream, begin, study.seeds[seed_at])
     if study.folders and seed_at == 0:
         outcome = _kept(study, variant_at, world, progress)
     else:
         outcome = world.run(study.period[1], progress)
     return _result(outcome, study, log.skipped)
+
+
+def make_world(study: Study, variant: Variant, stream: Stream, begin: int, seed: int) -> World:
+    """With faults each host has a fence: what was on it is known dead before it is back."""
+    if not study.faults:
+        return World(stream, study.hosts, variant.policy, variant.rules, begin)
+    stream.drawn = True
+    hosts = [replace(host, fence=True) for host in study.hosts]
+    return FaultyWorld(stream, hosts, variant.policy, variant.rules, begin, study.faults, seed)
 
 
 def _kept(study: Study, variant_at: int, world: World, progress: Callable[[float], bool]) -> Outcome:
@@ -77,7 +88,7 @@ def _kept(study: Study, variant_at: int, world: World, progress: Callable[[float
     with write_events(folder, world.stream) as write:
         world.tell = [write, runs.hear]
         outcome = world.run(study.period[1], progress)
-    write_hours(folder, outcome, study.hosts)
+    write_hours(folder, outcome)
     if can_draw():
         draw_gantt(folder, outcome, study.hosts, runs)
         draw_balance(folder, outcome, study.hosts, study.variants[variant_at].policy.lookback_ms)

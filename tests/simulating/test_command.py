@@ -83,6 +83,14 @@ def test_policies_side_by_side_with_seeds(said: Said, tmp_path: Path) -> None:
     assert [b["path"] for b in second["budgets"]] == ["a", "b"]
 
 
+def test_faults_take_hosts_out_of_service(said: Said) -> None:
+    data = told(said, "--faults", "2", "--seeds", "2")
+    assert 0 < data["low"]["availability"] < 1 and data["high"]["interrupted"] > 0
+    assert {"repair_s": 14_400.0}.items() <= {e["attribute"]: e.get("value") for e in data["declared"]}.items()
+    sentence = said("log.csv", "--cluster", "2x8", "--faults", "2")[1]
+    assert "Each host fails 2 times a day" in sentence
+
+
 def test_the_report_for_people(said: Said, tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("budgets: [{name: a, weight: 3}, {name: b}]\n")
     status, out, err = said("log.csv", "--cluster", "1x8", "--compare", "b.yaml", "--out", "out")
@@ -144,6 +152,7 @@ def test_budgets_of_a_table_by_day(said: Said, tmp_path: Path) -> None:
     [
         (["--cluster", "128"], "write hosts x GPUs, for example 128x8"),
         (["--scale-demand", "lots"], "'lots' is no number from 0.001 to 1000"),
+        (["--faults", "-1"], "--faults: '-1' is no number from 0 to 100"),
         (["--seeds", "0"], "--seeds: 0 is outside 1 to 1000"),
         (["--from", "noon"], "'noon' is neither an instant nor a span"),
         (["--from", "99d"], "the log's submissions go from 2027-01-15T08:00:00Z to"),

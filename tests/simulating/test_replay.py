@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opsconsole.simulating.faults import FAILS, FaultyWorld
 from opsconsole.simulating.job import Job, Log
 from opsconsole.simulating.meter import ALLOCATED, UNALLOCATED
 from opsconsole.simulating.metrics import figures
 from opsconsole.simulating.replay import Event, Outcome, World
 from opsconsole.simulating.rules import Rules, one
-from opsconsole.simulating.runs import Study, replay_all
+from opsconsole.simulating.runs import Study, make_world, replay_all
 from opsconsole.simulating.setup import Variant, parse_cluster
 from opsconsole.simulating.workloads import Stream, make_stream
 from scheduler_core.budget import Budget, BudgetTree
@@ -118,6 +120,49 @@ def test_what_is_lost_is_what_was_held_beyond_the_work(found: list[Job]) -> None
     for number, w in enumerate(outcome.stream.workloads):
         work = outcome.stream.run_ms[number] + world.rules.start_delay_ms
         assert held[w.id] * w.gpus == outcome.lost_gpu_ms[number] + work * w.gpus
+
+
+@settings(max_examples=40, deadline=None)
+@given(jobs(), st.integers(1, 1000), st.sampled_from((0.5, 6.0)))
+def test_hosts_that_fail_lose_work_and_nothing_else(found: list[Job], seed: int, rate: float) -> None:
+    log, variant = Log("log", "by hand", found, len(found)), Variant("v", Policy(), TREE, Rules(repair_ms=HOUR))
+    study = Study(log, CLUSTER, (variant,), (seed,), faults=rate)
+    world = make_world(study, variant, make_stream(log, CLUSTER, variant, 1, 1.0, (T0, None)), T0, seed)
+    outcome = world.run(None, lambda part: True)
+    assert None not in outcome.ended_at and not world.attempts
+    state, told = world.engine.state, figures(outcome, CLUSTER, 0)
+    for leaf in TREE.leaves:
+        for kind, which in ((True, ALLOCATED), (False, UNALLOCATED)):
+            used = state.ledgers.used(leaf, state.now, 30 * 24 * HOUR, kind)
+            assert used == GPU * outcome.meter.accounts[leaf].total(which)
+    assert GPU * outcome.meter.service.total(ALLOCATED) == state.ledgers.service.within(state.now, 30 * 24 * HOUR)
+    assert all(0 <= lost <= (outcome.end - T0) * 8 for lost in outcome.lost_to_faults_gpu_ms)
+    assert (told["lost_to_faults_gpu_h"] > 0) <= (told["interrupted"] > 0)
+    for number, w in enumerate(outcome.stream.workloads):
+        if not outcome.interrupted[number] and not outcome.preempted[number]:
+            ran = outcome.ended_at[number] - outcome.started_at[number]  # type: ignore[operator]
+            assert ran == outcome.stream.run_ms[number], w.id
+
+
+def test_a_gang_that_loses_a_host_starts_elsewhere_once_that_is_known_dead() -> None:
+    """Two hosts of three, one of which fails after an hour: 5 min until it is lost, 1 min until its power is off."""
+    gang = Job("gang", T0, 8, 3 * HOUR, 1, hosts=2, min_runtime_ms=HOUR, resumable=True, budget="c")
+    log, variant = Log("log", "by hand", [gang], 1), Variant("v", Policy(), TREE)
+    hosts = [replace(host, fence=True) for host in parse_cluster("3x4")]
+    stream = make_stream(log, hosts, variant, 1, 1.0, (T0, None))
+    world, events = FaultyWorld(stream, hosts, variant.policy, variant.rules, T0, 1e-9, 1), list[Event]()
+    world.tell = [events.append]
+    world._push(T0 + HOUR, FAILS, hosts[0].name)
+    outcome = world.run(None, lambda part: True)
+    places = [event for event in events if event.kind == "place"]
+    assert [{str(m.host) for m in e.members} for e in places] == [{"gpu00001", "gpu00002"}, {"gpu00002", "gpu00003"}]
+    assert 6 * MINUTE <= places[1].at - (T0 + HOUR) < 7 * MINUTE
+    told = figures(outcome, hosts, 0)
+    assert told["interrupted"] == 1 and told["preemptions"] == 0 and told["availability"] < 1
+    worked = HOUR - 2 * SECOND
+    gave_back = T0 + HOUR + 5 * MINUTE + 30 * SECOND  # the member that lived on
+    lost = 4 * (places[1].at - T0) + 4 * (gave_back - T0) - 8 * (worked - worked % (15 * MINUTE))
+    assert abs(told["lost_to_faults_gpu_h"] - lost / HOUR) < 0.02
 
 
 def test_a_preemption_costs_what_was_done_since_the_last_checkpoint() -> None:
