@@ -26,6 +26,7 @@ from opsconsole.config.scalars import shown
 from opsconsole.errors import OpsConsoleError, UsageError
 from opsconsole.presenting.text import count
 from opsconsole.simulating import report as reporting
+from opsconsole.simulating import telling
 from opsconsole.simulating.job import Log
 from opsconsole.simulating.oddities import Odd, Oddities
 from opsconsole.simulating.pictures import can_draw, draw_waits
@@ -192,11 +193,11 @@ def _bar() -> Iterator[Callable[[float], None]]:
 
 
 def _print(console: Console, report: reporting.Report, data: dict[str, Any]) -> None:
-    for sentence in reporting.sentences(report, data):
+    for sentence in telling.sentences(report, data):
         console.print(Text(sentence))
     policies = data.get("policies", [data])
-    views = [reporting.figures_table(policies), *map(reporting.budgets_table, policies)]
-    views += [reporting.differences_table(policies[0], other) for other in policies[1:]]
+    views = [telling.figures_table(policies), *map(telling.budgets_table, policies)]
+    views += [telling.differences_table(policies[0], other) for other in policies[1:]]
     for view in views:
         console.print()
         console.print(Text(view.title, style="bold"))
