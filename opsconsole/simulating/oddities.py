@@ -27,6 +27,7 @@ class Kind(NamedTuple):
 
 OUT, KEPT = Treatment.LEFT_OUT, Treatment.KEPT
 KINDS: dict[str, Kind] = {
+    "before_header": Kind("a line before the header"),
     "half_line": Kind("fewer fields than the header has"),
     "extra_fields": Kind("more fields than the header has"),
     "cut_off": Kind("the file ends in the middle of its compressed data", KEPT),

@@ -93,7 +93,7 @@ def test_faults_take_hosts_out_of_service(said: Said) -> None:
 
 def test_the_report_for_people(said: Said, tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("budgets: [{name: a, weight: 3}, {name: b}]\n")
-    status, out, err = said("log.csv", "--cluster", "1x8", "--compare", "b.yaml", "--out", "out")
+    status, out, err = said("log.csv", "--cluster", "1x8", "--compare", "b.yaml", "--out", "out", "--workers", "1")
     assert status == 0
     for words in (
         "62 rows: 60 replayed, 2 left out",

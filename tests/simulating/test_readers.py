@@ -248,6 +248,13 @@ def test_the_own_table_takes_all_that_a_workload_has(tmp_path: Path) -> None:
     assert log.jobs == [job] and not found(log)
 
 
+def test_lines_before_the_header_are_counted(tmp_path: Path) -> None:
+    log = log_of(f"sacct: error: slow database\n\n{OWN}a,1,5,1\n", tmp_path)
+    assert (len(log.jobs), log.rows, found(log)) == (1, 2, {"before_header": 1})
+    half = log_of("1 10 5\n1 10 5 60 4 -1 -1 8 3600 -1 1 7 3 -1 2 -1 -1 -1\n", tmp_path)
+    assert (len(half.jobs), found(half)) == (1, {"half_line": 1})
+
+
 @pytest.mark.parametrize(
     ("row", "kind"),
     [

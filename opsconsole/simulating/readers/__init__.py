@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from opsconsole.simulating.job import Job, Log
 from opsconsole.simulating.oddities import Odd
 from opsconsole.simulating.readers.documents import read_document
-from opsconsole.simulating.readers.finding import find_delimiter, find_table, header_of
+from opsconsole.simulating.readers.finding import Layout, find_layout
 from opsconsole.simulating.readers.journals import is_journal, read_journal
 from opsconsole.simulating.readers.opening import file_name, lines_of, refusal
 from opsconsole.simulating.readers.rows import RowReader
@@ -18,6 +18,7 @@ from opsconsole.simulating.readers.tables import SWF, Table
 
 Cells = Sequence[str] | Odd
 Lines = Iterator[tuple[int, str]]
+LOOKED_AT = 20  # lines, for the header
 
 
 def read_log(path: str, columns: Mapping[str, str] | None = None) -> Log:
@@ -30,33 +31,28 @@ def read_log(path: str, columns: Mapping[str, str] | None = None) -> Log:
     log = Log(file_name(path), "")
     lines = lines_of(path, log.oddities)
     comments: list[str] = []
-    first = _first(lines, comments)
-    if first is None:
+    first = list(islice(_told(lines, comments), LOOKED_AT))
+    if not first:
         raise refusal(path, "holds no rows", "is it the right file?")
-    if first[1].lstrip()[:1] in "[{":
-        text = "\n".join(chain([first[1]], (line for _, line in lines)))
+    every = chain(first, lines)
+    if first[0][1].lstrip()[:1] in "[{":
+        text = "\n".join(line for _, line in every)
         if "bad_bytes" in log.oddities.counts:
             text = text.replace("\\x", "\\\\x")  # our escapes are none of JSON
         table, header, rows = read_document(path, text)
         return _jobs(log, RowReader(table, header, log.oddities), rows)
-    table, has_header = find_table(path, [first[1]], columns or {})
-    delimiter = find_delimiter(first[1]) if table is not SWF else ""
-    header = header_of(first[1], delimiter) if has_header else list(table.header)
-    if header[-1:] == [""]:  # sacct --parsable ends each line with a delimiter
-        header.pop()
-    body = lines if has_header else chain([first], lines)
-    reader = RowReader(table, header, log.oddities, _begins_ms(comments, table))
-    return _jobs(log, reader, _rows(body, delimiter, table, len(header)))
+    layout = find_layout(path, [line for _, line in first], columns or {})
+    reader = RowReader(layout.table, layout.header, log.oddities, _begins_ms(comments, layout.table))
+    return _jobs(log, reader, _rows(_told(every, comments), layout))
 
 
-def _first(lines: Lines, comments: list[str]) -> tuple[int, str] | None:
-    """The first line that is neither empty nor a comment."""
+def _told(lines: Iterable[tuple[int, str]], comments: list[str]) -> Lines:
+    """Those that are neither empty nor comments."""
     for number, line in lines:
         if line.startswith(("#", ";")):
             comments.append(line)
         elif line.strip():
-            return number, line
-    return None
+            yield number, line
 
 
 def _begins_ms(comments: Iterable[str], table: Table) -> int:
@@ -68,24 +64,27 @@ def _begins_ms(comments: Iterable[str], table: Table) -> int:
     return 0
 
 
-def _rows(lines: Iterable[tuple[int, str]], delimiter: str, table: Table, wanted: int) -> Iterator[tuple[int, Cells]]:
-    """The cells of each line; `wanted` is how many the header has."""
-    for number, line in lines:
-        if not line.strip() or line.startswith(("#", ";")):
+def _rows(lines: Lines, layout: Layout) -> Iterator[tuple[int, Cells]]:
+    """The cells of each line."""
+    table, header, delimiter, header_at = layout
+    for at, (number, line) in enumerate(lines):
+        if header_at is not None and at <= header_at:
+            if at < header_at:
+                yield number, Odd("before_header", line[:60])
             continue
         if delimiter and '"' in line and delimiter != "|":
             cells = next(csv.reader([line], delimiter=delimiter))
         else:
             cells = line.split(delimiter or None)
-        if len(cells) == wanted + 1 and not cells[-1]:
+        if len(cells) == len(header) + 1 and not cells[-1]:
             cells.pop()
         if table is SWF:
             cells = ["" if cell in ("-1", "-1.00") else cell for cell in cells]
-        if len(cells) == wanted:
+        if len(cells) == len(header):
             yield number, cells
         else:
-            kind = "half_line" if len(cells) < wanted else "extra_fields"
-            yield number, Odd(kind, f"{len(cells)} of {wanted}: {line[:60]}")
+            kind = "half_line" if len(cells) < len(header) else "extra_fields"
+            yield number, Odd(kind, f"{len(cells)} of {len(header)}: {line[:60]}")
 
 
 def _jobs(log: Log, reader: RowReader, rows: Iterable[tuple[int, Cells]]) -> Log:

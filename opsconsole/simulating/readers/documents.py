@@ -57,7 +57,8 @@ def _numbered(jobs: Sequence[Any], rows_of: Any) -> Rows:
 
 def _of_slurm(job: dict[str, Any]) -> Iterator[list[str]]:
     time, tres = job["time"], job.get("tres") or {}
-    state = (job.get("state") or {}).get("current", "")
+    state = job.get("state") or ""
+    state = state.get("current", "") if isinstance(state, dict) else state
     owner = job.get("association") or {}
     yield [
         _slurm_id(job),
@@ -66,7 +67,7 @@ def _of_slurm(job: dict[str, Any]) -> Iterator[list[str]]:
         _set(time.get("submission")),
         _set(time.get("start")),
         _set(time.get("end")),
-        str(time.get("elapsed", "")),
+        _set(time["elapsed"]) or "0" if "elapsed" in time else "",
         _limit(time.get("limit")),
         (state[0] if state else "") if isinstance(state, list) else str(state),
         _tres(tres.get("allocated")),

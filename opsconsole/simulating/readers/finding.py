@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from opsconsole.config.scalars import shown, suggestion
 from opsconsole.errors import UsageError
@@ -26,32 +27,47 @@ PAI_STATES = ("Terminated", "Failed", "Running", "Waiting")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def find_delimiter(header: str) -> str:
-    """The one that stands in it most often; "" for columns parted by blanks."""
-    best = max(DELIMITERS, key=header.count)
-    return best if best in header else ""
+class Layout(NamedTuple):
+    """`header` are its columns; it stands in `at` of the lines that were looked at, or nowhere (None)."""
+
+    table: Table
+    header: list[str]
+    delimiter: str
+    at: int | None
 
 
-def find_table(path: str, first: Sequence[str], columns: Mapping[str, str]) -> tuple[Table, bool]:
-    """The table of a file that begins with these lines, none of them empty or a comment; and is the first a header?
+def find_layout(path: str, first: Sequence[str], columns: Mapping[str, str]) -> Layout:
+    """Of a file that begins with these lines, none of them empty or a comment. Before a header others may stand.
 
     `columns` are those of --map, by field. Raises ConfigError where it is none that is known, UsageError for --map.
     """
-    top = first[0]
-    if SWF_LINE.fullmatch(top):
-        return SWF, False
-    delimiter = find_delimiter(top)
-    names = header_of(top, delimiter)
-    if _is_pai_without_header(top.split(",")):
-        return PAI_TASKS, False
-    found = _named(names)
+    for at, line in enumerate(first):
+        if SWF_LINE.fullmatch(line):
+            return Layout(SWF, list(SWF.header), "", None)
+        if _is_pai_without_header(line.split(",")):
+            return Layout(PAI_TASKS, list(PAI_TASKS.header), ",", None)
+        delimiter, names = _split(line)
+        table = _named(names)
+        if columns and {column.lower() for column in columns.values()} <= set(names):
+            return Layout(_mapped(table or OWN, names, columns), names, delimiter, at)
+        if table is SACCT and not set(SACCT_GPUS.split()) & set(names):
+            raise refusal(
+                path, "is of sacct without GPUs", "print it with AllocTRES and ReqTRES among --format", at + 1
+            )
+        if table is not None and not columns:
+            return Layout(table, names, delimiter, at)
+    delimiter, names = _split(first[0])
     if columns:
-        return _mapped(found or OWN, names, columns), True
-    if found is None:
-        raise refusal(path, *_why_none(top, names, delimiter), line=1)
-    if found is SACCT and not set(SACCT_GPUS.split()) & set(names):
-        raise refusal(path, "is of sacct without GPUs", "print it with AllocTRES and ReqTRES among --format", 1)
-    return found, True
+        _mapped(OWN, names, columns)
+    raise refusal(path, *_why_none(first[0], names, delimiter), line=1)
+
+
+def _split(line: str) -> tuple[str, list[str]]:
+    """What parts the columns, and their names; sacct --parsable ends each line with a delimiter."""
+    delimiter = max(DELIMITERS, key=line.count)
+    delimiter = delimiter if delimiter in line else ""
+    names = header_of(line, delimiter)
+    return delimiter, names[:-1] if names[-1] == "" else names
 
 
 def header_of(line: str, delimiter: str) -> list[str]:
