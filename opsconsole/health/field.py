@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from opsconsole.hostkit.readings import plain
@@ -12,6 +12,7 @@ from opsconsole.hostkit.smi_text import TEXT_FIELDS, number_of, parse_value
 Field = dict[str, Any]  # state, value, why; `unit` where one was printed
 Gpu = dict[str, Field]
 
+MOST_COLUMNS = 200
 CUT = "the output ends here"
 # First parts of the names that --help-query-… lists, from the oldest drivers on.
 _TOPICS = """
@@ -55,8 +56,10 @@ def field(name: str, text: str) -> Field:
     return {**value_field(found), **({"unit": number[1]} if number and number[1] else {})}
 
 
-def names_of(cells: Iterable[str]) -> list[str] | None:
+def names_of(cells: Sequence[str]) -> list[str] | None:
     """The names of a header, without units, each once; None where this is none."""
+    if len(cells) > MOST_COLUMNS:
+        return None
     found: list[str] = []
     for cell in cells:
         match = NAME.fullmatch(cell.strip())
@@ -71,3 +74,11 @@ def names_of(cells: Iterable[str]) -> list[str] | None:
 def snake(text: str) -> str:
     """`Used GPU Memory` → `used_gpu_memory`."""
     return "_".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def put(fields: Gpu, name: str, one: Field) -> None:
+    """Under its name; what comes again under one with a number, of which there is an end."""
+    whole, number = name, 2
+    while whole in fields and number <= MOST_COLUMNS:
+        whole, number = f"{name}#{number}", number + 1
+    fields[whole] = one

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from opsconsole.health.field import CUT, Field, Gpu, failed_field, field, names_of, value_field
+from opsconsole.health.field import CUT, MOST_COLUMNS, Field, Gpu, failed_field, field, names_of, value_field
 from opsconsole.hostkit.smi_text import cells_of, fitted, sentinel
 
 MESSAGE = re.compile(
@@ -66,9 +66,13 @@ class Rows:
 
     def _header(self, line: str) -> bool:
         """Also a second one, and one torn in two."""
-        while line.rstrip().endswith(",") and self._lines and names_of(cells_of(line)[:-1]) is not None:
-            line = f"{line} {self._lines.pop(0)}"
-        names = names_of(cells_of(line.rstrip(", ")))
+        pieces = [line]
+        while self._goes_on(pieces):
+            pieces.append(self._lines.pop(0))
+        whole = " ".join(pieces)
+        if names_of(cells_of(whole.rstrip(", "))) is None:  # it did not go on
+            whole, self._lines[:0] = line, pieces[1:]
+        line, names = whole, names_of(cells_of(whole.rstrip(", ")))
         if names is None or is_message(line):
             return False
         while self._lines and not is_header(self._lines[0]) and (joined := self._joined(line)) is not None:
@@ -78,6 +82,12 @@ class Rows:
         if self._asked is None:
             self._names, self._width = names, len(names)
         return True
+
+    def _goes_on(self, pieces: list[str]) -> bool:
+        """A header of which the last piece ends in a comma."""
+        last = pieces[-1].rstrip()
+        room = self._lines and len(pieces) < MOST_COLUMNS
+        return bool(room) and last.endswith(",") and names_of(cells_of(last)[:-1]) is not None
 
     def _joined(self, line: str) -> tuple[str, list[str]] | None:
         """A header that goes on in the next line, in the middle of a word."""

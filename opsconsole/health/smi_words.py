@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opsconsole.health.field import Field, Gpu, failed_field, field, snake, value_field
+from opsconsole.health.field import Field, Gpu, failed_field, field, put, snake, value_field
 
 GPU_LINE = re.compile(r"^GPU\s+(\d+):\s+(.*?)\s+\(UUID:\s*([^)]*)\)")
 MIG_LINE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*([^)]*)\)")
@@ -136,13 +136,6 @@ def read_query(lines: Iterable[str]) -> list[Gpu]:
         elif name == "processes" and (text or "").strip() == "None":
             gpus[-1].setdefault("processes", value_field([]))
         elif text is not None:
-            _put(gpus[-1], ".".join([*(above for _, above in path), name]), text)
+            put(gpus[-1], ".".join([*(above for _, above in path), name]), field(name, text))
         path.append((depth, name))
     return gpus
-
-
-def _put(gpu: Gpu, name: str, text: str) -> None:
-    number, whole = 2, name
-    while whole in gpu:
-        whole, number = f"{name}#{number}", number + 1
-    gpu[whole] = field(name.rpartition(".")[2], text)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, cast
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from opsconsole.health.field import CUT, Field, Gpu, failed_field, field, value_field
+from opsconsole.health.field import CUT, Field, Gpu, failed_field, field, put, value_field
 
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 SKIPPED = re.compile(
@@ -19,6 +19,8 @@ SKIPPED = re.compile(
 )
 AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9A-Fa-f]+);)")
 NO_TAG = re.compile(r"<(unknown|defunct|none|null)>", re.IGNORECASE)  # what a process may be called
+DEEPEST = 20
+MOST_TOLD = 16
 LISTS = ("processes", "accounted_processes", "mig_devices")
 ATTACHED = re.compile(r"<attached_gpus>\s*(\d+)")
 
@@ -39,6 +41,7 @@ def read_xml(text: str) -> tuple[list[Gpu], list[str]]:
         gpus.append(gpu)
         if not whole:
             wrong.append(f"the XML of GPU {n} is cut or broken: what stands behind the break is not known")
+    wrong[MOST_TOLD:] = [f"so are {len(wrong) - MOST_TOLD} more"] * (len(wrong) > MOST_TOLD)
     told = ATTACHED.search(head)
     if told and int(told.group(1)) != len(gpus):
         wrong.append(f"attached_gpus says {told.group(1)}, {len(gpus)} are shown")
@@ -70,19 +73,18 @@ def _flatten(element: Element, path: str, found: Gpu, ended: set[int]) -> None:
         name = f"{path}.{child.tag}" if path else child.tag
         if child.tag in LISTS:
             found[name] = _listed(child, ended)
-        elif len(child):
+        elif len(child) and name.count(".") < DEEPEST:
             _flatten(child, name, found, ended)
         else:
-            number = 2
-            while name in found:
-                name, number = f"{name.partition('#')[0]}#{number}", number + 1
-            found[name] = _leaf(child, name, ended)
+            put(found, name, _leaf(child, ended))
 
 
-def _leaf(element: Element, name: str, ended: set[int]) -> Field:
+def _leaf(element: Element, ended: set[int]) -> Field:
+    if len(element):
+        return failed_field("nested too deeply")
     if id(element) not in ended:
         return failed_field(CUT)
-    return field(name.rpartition(".")[2].partition("#")[0], " ".join((element.text or "").split()))
+    return field(element.tag, " ".join((element.text or "").split()))
 
 
 def _listed(element: Element, ended: set[int]) -> Field:

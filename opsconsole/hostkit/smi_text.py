@@ -26,7 +26,7 @@ FAILED = re.compile(
 )
 # NVML's "no value" in the widths in which programs print it, the last two as MiB of 64 bits.
 NO_NUMBER = frozenset([2**64 - 1, 2**63 - 1, 2**32 - 1, 2**44 - 1, 2**44])
-NUMBER = re.compile(r"^([+-]?(?:0|[1-9]\d*)(?:[.,]\d+)?)(?:\s*(%|°?[A-Za-z]+(?:/s)?))?$")
+NUMBER = re.compile(r"^([+-]?(?:0|[1-9]\d{0,24})(?:[.,]\d{1,24})?)(?:\s*(%|°?[A-Za-z]+(?:/s)?))?$")
 _UNITS = """
 % W mW kW MHz GHz KiB MiB GiB MB GB B C °C KB/s MB/s GB/s GT/s us ms s RPM x mJ J V mV
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,28 @@ def test_no_bytes_break_it(data: bytes) -> None:
 @given(st.lists(st.sampled_from([*csv(ROWS).splitlines(), *xml(ROWS).splitlines(), *query(ROWS).splitlines(), ""])))
 def test_outputs_that_were_mixed_up_break_nothing(lines: list[str]) -> None:
     assert json.dumps(read("\n".join(lines)).as_json())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "index,\n" * 20_000,
+        "<gpu>" + "<a>" * 20_000,
+        "<gpu " * 20_000,
+        "1" * 100_000,
+        "|  0  " + "a " * 50_000 + "|",
+        "GPU 00000000:07:00.0\n" + "    A : 1\n" * 5_000,
+        '<!DOCTYPE x [<!ENTITY a "&b;&b;"><!ENTITY b "c">]><gpu><x>&a;</x></gpu>',
+    ],
+)
+def test_what_nobody_would_print_takes_no_time(text: str) -> None:
+    begun = time.process_time()
+    read(text)
+    assert time.process_time() - begun < 5
+
+
+def test_a_header_that_ends_in_a_comma_takes_no_row_with_it() -> None:
+    assert len(read("index,\n0, 33\n1, 34\n").gpus) == 2
 
 
 @pytest.mark.parametrize("write", [csv, xml, query])
