@@ -348,8 +348,9 @@ def _dearest(victim: Victim) -> tuple[int, int, RunId]:
 
 
 def headroom(state: ClusterState, budget: BudgetId, given: int, gpus: int) -> int:
-    """GPUs left below the budget's cap after `gpus` more (rule 8), claims counted as held; negative when over."""
+    """GPUs left below the budget's cap after `gpus` more (fewer, if negative: rule 8), claims counted as held; negative
+    when over."""
     cap = state.budgets.by_id[budget].max_gpus
     if cap is None:
-        return gpus  # never binds
+        return max(gpus, 0)  # never binds
     return cap - state.index.held[budget] - state.index.claimed[budget] - given - gpus

@@ -212,6 +212,16 @@ def test_a_cap_set_meanwhile_ends_it_when_its_time_has_come() -> None:
     assert ended.workload == "gang" and "max_gpus" in ended.reason and c.engine.state.runs[c.run("long")].stop is None
 
 
+def test_without_a_cap_victims_of_its_own_budget_that_hold_more_than_it_needs_do_not_end_it() -> None:
+    c = Cluster(hosts=TWO)
+    c.running("long", "a", 16, 4 * HOUR)
+    c.submit("urgent", "a", 8, HOUR, priority=1)
+    step = c.later(ends_of(c, "long") - c.now)
+    assert not of_kind(step, ReservationEnded)
+    (stop,) = of_kind(step, StopDecided)
+    assert stop.run == c.run("long") and stop.reserved
+
+
 def test_it_survives_a_restart() -> None:
     c = gang_waits()
     made = promise(c, "gang")
