@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from opsconsole.cli.parser import build_parser
 from opsconsole.cli.wiring import Place
@@ -75,8 +75,20 @@ def candidates(before: Sequence[str], last: str) -> list[str]:
     elif last.startswith("-"):
         found = [name for name in options if name.startswith("--")]
     else:
-        found = [word for action in parser._actions if not action.option_strings for word in _values(action, given)]
+        found = [word for action in _positionals(parser, options, before) for word in _values(action, given)]
     return [word for word in found if word == FILES or word.startswith(last)]
+
+
+def _positionals(
+    parser: argparse.ArgumentParser, options: dict[str, argparse.Action], before: Sequence[str]
+) -> list[argparse.Action]:
+    """What stands next, by how many words stand before it; the last one may be many."""
+    listed = [action for action in parser._actions if not action.option_strings]
+    name = parser.prog.split()[-1]
+    typed = before[before.index(name) + 1 :] if name in before else ()
+    taken = {word for word, value in pairwise(typed) if word in options and options[word].nargs != 0 and value}
+    plain = sum(not word.startswith("-") for word in typed) - len(taken)
+    return listed[min(max(plain, 0), len(listed) - 1) :][:1]
 
 
 def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, argparse.Namespace]:

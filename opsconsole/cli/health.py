@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 from rich.text import Text
 
-from opsconsole.cli.asking import look
 from opsconsole.cli.tables import output, print_table
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import find_inventory, read_inventory
@@ -67,6 +66,8 @@ def test(args: argparse.Namespace) -> int:
 
 def hosts(args: argparse.Namespace) -> int:
     """All of them, or one with its evidence."""
+    from opsconsole.cli.asking import look
+
     _, view = look(args)
     found = shown.verdicts(view)
     if args.what is not None:

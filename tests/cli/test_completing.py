@@ -39,6 +39,9 @@ def cluster(tmp_path: Path) -> Told:
         ("submit --budget olmo/", ["olmo/eval", "olmo/train"]),
         ("explain o", ["olmo", "olmo/eval", "olmo/train"]),
         ("breaker ", ["reset"]),
+        ("health gpu", ["gpu01", "gpu02"]),
+        ("declare ", ["empty", "dead"]),
+        ("declare --reason x dead c", ["cpu01"]),
     ],
 )
 def test_what_may_stand_next(cluster: Told, typed: str, offered: list[str]) -> None:
@@ -46,7 +49,13 @@ def test_what_may_stand_next(cluster: Told, typed: str, offered: list[str]) -> N
 
 
 def test_files_are_left_to_the_shell(cluster: Told) -> None:
-    for typed in (("plan", ""), ("check", "x"), ("queue", "--inventory", "x"), ("submit", "--", "x")):
+    for typed in (
+        ("plan", ""),
+        ("check", "x"),
+        ("health", "test", "x"),
+        ("queue", "--inventory", "x"),
+        ("submit", "--", "x"),
+    ):
         assert cluster.run("complete", "--", *typed) == "\x1ffiles\n"
 
 
