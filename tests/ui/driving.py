@@ -112,6 +112,7 @@ async def settled(app: OpsConsoleApp, pilot: Pilot[int]) -> str:
     """What is seen once nothing moves any more: what lies behind a dialog is painted a little later."""
     before, now = "", seen(app)
     while before != now:
+        app.screen.refresh()
         await pilot.pause(0.1)
         await pilot.pause()
         before, now = now, seen(app)
@@ -126,6 +127,7 @@ async def check_snapshot(app: OpsConsoleApp, pilot: Pilot[int], name: str) -> No
         path.write_text(await settled(app, pilot) + "\n")
     kept, end = path.read_text(), time.monotonic() + PATIENCE_S
     while seen(app) + "\n" != kept and time.monotonic() < end:
+        app.screen.refresh()  # a look at a dialog that the app has not painted yet leaves nothing behind it
         await pilot.pause(0.1)
     await pilot.pause()
     text = seen(app) + "\n"
