@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.ids import ROOT, BudgetId, WorkloadId
@@ -43,16 +43,16 @@ class LeafCursor:
 class TreeCursor:
     """Takes leaf after leaf, depth first: at each level the best-standing branch that still has work.
 
-    `ranked` gives a branch's children, the best-standing first.
+    `first` gives the best-standing of some children of a branch.
     """
 
     def __init__(
         self,
         state: ClusterState,
         queues: dict[BudgetId, LeafQueue],
-        ranked: Callable[[BudgetId], Iterable[BudgetId]],
+        first: Callable[[BudgetId, Collection[BudgetId]], BudgetId],
     ) -> None:
-        self._chains, self._queues, self._ranked = state.budgets.chains, queues, ranked
+        self._chains, self._queues, self._first = state.budgets.chains, queues, first
         self._cursors: dict[BudgetId, LeafCursor] = {}
         self._children: dict[BudgetId, dict[BudgetId, None]] = {}
         self._exhausted: dict[BudgetId, None] = {}
@@ -87,7 +87,7 @@ class TreeCursor:
         """The leaf whose turn it is at the standings of this moment."""
         at = ROOT
         while kids := self._children.get(at):
-            at = next(iter(kids)) if len(kids) == 1 else next(kid for kid in self._ranked(at) if kid in kids)
+            at = next(iter(kids)) if len(kids) == 1 else self._first(at, kids)
         return at if at != ROOT else None
 
     def exhaust(self, leaf: BudgetId) -> None:

@@ -111,6 +111,8 @@ class Engine:
         instants = []
         if index.settled.braked or (index.settled.fresh and state.tripped):
             instants.append(next_relief(state))
+        if index.settled.newcomers and len(index.reservations) < state.policy.max_reservations:
+            instants.append(index.settled.reserve_at)
         if index.queues and any(index.interruptible.values()):
             instants.append((state.standings_read_at or 0) + turn_ms(state.policy))
         known = [max(at, state.last_pass_at + state.policy.pass_interval_ms) for at in instants if at is not None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 
 from scheduler_core.decisions import Standing
@@ -16,6 +17,9 @@ from scheduler_core.workload import Workload
 # is it over, minus its over_budget_priority where it is, and usage with commitments, scaled so that among siblings it
 # orders as the balance does (`BudgetTree.scales`). A plain tuple: a pass makes dozens.
 Key = tuple[bool, bool, int, int]
+
+
+FEW = 3  # the first of so many siblings is found without ranking all
 
 
 class Standings:
@@ -67,7 +71,9 @@ class Standings:
             self._charged[budget] = self.charged(budget) + amount
             self._added[budget] = self._added.get(budget, 0) + amount
             self._keys.pop(budget, None)
-            self._ranked.pop(self.tree.by_id[budget].parent, None)
+            if (ranked := self._ranked.get(self.tree.by_id[budget].parent)) is not None:
+                ranked.remove(budget)
+                insort(ranked, budget, key=lambda b: (self.key(b), b))
 
     def key(self, budget: BudgetId) -> Key:
         """Rule 6."""
@@ -90,6 +96,12 @@ class Standings:
         if (known := self._ranked.get(parent)) is None:
             known = self._ranked[parent] = sorted(self.tree.children[parent], key=self.key)
         return known
+
+    def first(self, parent: BudgetId, among: Collection[BudgetId]) -> BudgetId:
+        """The best-standing of these children; a few are compared by themselves."""
+        if parent in self._ranked or len(among) > FEW:
+            return next(b for b in self.ranked(parent) if b in among)
+        return min(among, key=lambda b: (self.key(b), b))
 
     def entitlement(self, budget: BudgetId) -> Fraction:
         """E of rule 4, in GPU-thousandths x ms."""
@@ -124,6 +136,10 @@ class Takers:
         if (known := self._ranked.get(parent)) is None:
             known = self._ranked[parent] = sorted(self._state.budgets.children[parent], key=self._key)
         return known
+
+    def first(self, parent: BudgetId, among: Collection[BudgetId]) -> BudgetId:
+        """Of these children."""
+        return next(b for b in self.ranked(parent) if b in among)
 
     def _key(self, budget: BudgetId) -> tuple[bool, int]:
         state = self._state

@@ -77,7 +77,7 @@ class _Pass:
         self.prospects = Prospects(self.state, self.room)
         self.agenda = agenda(self.state, self.settled, self.pool, self.prospects, self.preemptable_gpus)
         self.dead = self.settled.dead
-        self.cursor = TreeCursor(self.state, self.state.index.queues, self.standings.ranked)  # of allocated work
+        self.cursor = TreeCursor(self.state, self.state.index.queues, self.standings.first)  # of allocated work
 
     def result(self) -> PassResult:
         self.prospects.close()
@@ -360,7 +360,7 @@ class _Pass:
         queues = state.index.unallocated_queues
         if not self.room.left or all(kind in unfit for queue in queues.values() for kind in queue.by_signature):
             return
-        cursor = TreeCursor(state, queues, Takers(state).ranked)
+        cursor = TreeCursor(state, queues, Takers(state).first)
         cursor.add(queues)
         while (leaf := cursor.best()) is not None and self.room.left:
             self._take_free(cursor.leaf(leaf), unfit)

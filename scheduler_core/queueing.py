@@ -19,8 +19,8 @@ def queue_order(state: ClusterState, also: Collection[WorkloadId] = ()) -> list[
     """
     state.index.expire(state.now)
     allocated, unallocated = _with_held(state, also)
-    by_need = TreeCursor(state, allocated, Standings(state).ranked)
-    by_use = TreeCursor(state, unallocated, Takers(state).ranked)
+    by_need = TreeCursor(state, allocated, Standings(state).first)
+    by_use = TreeCursor(state, unallocated, Takers(state).first)
     by_need.add(allocated)
     by_use.add(unallocated)
     return [*_walk(by_need), *_walk(by_use)]

@@ -14,6 +14,9 @@ from scheduler_core.settled import LeafKey, Settled
 from scheduler_core.state import ClusterState, Run
 from scheduler_core.units import MINUTE
 
+LOOK_MS = (
+    1 * MINUTE
+)  # so often the first in order are looked at: to rank all who wait costs as much as the rest of a pass
 RETRY_MS = 30 * MINUTE  # a head without an instant is asked again so often: what it lacks turns slowly
 
 
@@ -41,14 +44,18 @@ def new_reservations(standings: Standings, room: Room, settled: Settled, going: 
     """For the first in order that cannot start: at most one per leaf, `max_reservations` in all."""
     state, made = standings.state, room.reservations
     most = state.policy.max_reservations
-    if len(made.all) >= most:
+    if made.used or state.index.news.opened:
+        settled.reserve_at = None
+    if len(made.all) >= most or state.now < (settled.reserve_at or 0):
         return
-    cursor = TreeCursor(state, state.index.queues, standings.ranked)
+    settled.reserve_at, settled.newcomers = None, False
+    cursor = TreeCursor(state, state.index.queues, standings.first)
     cursor.add(_unreserved(state, room, settled))
     for _ in range(most):
         if len(made.all) >= most or (leaf := cursor.best()) is None:
             return
         cursor.exhaust(leaf)
+        settled.reserve_at = state.now + LOOK_MS
         head = settled.blocked[leaf].head
         assert head is not None
         if _asked_lately(state, settled, leaf, head):

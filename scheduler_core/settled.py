@@ -102,11 +102,14 @@ class Settled:
     braked: dict[tuple[BudgetId, Signature], int] = field(default_factory=dict)  # GPUs that the breaker must let go
     unreserved: dict[BudgetId, tuple[LeafKey, int]] = field(default_factory=dict)  # heads without an instant to
     # reserve (rule 21), and since when
+    reserve_at: int | None = None  # when the first in order are looked at again, whether they need a reservation
+    newcomers: bool = False  # one may be among them that was not there the last time
 
     def clear(self) -> None:
         """Nothing is known any more."""
         self.fresh, self.dead, self.unfit = False, {}, {}
         self.blocked, self.by_kind, self.open, self.blast, self.braked, self.unreserved = {}, {}, {}, {}, {}, {}
+        self.reserve_at, self.newcomers = None, False
 
     def blast_blocked(self) -> tuple[WorkloadId, ...]:
         """Those that wait for rule 18's patience."""
@@ -125,6 +128,8 @@ class Settled:
 
     def settle(self, leaf: BudgetId, blocked: Blocked | None) -> None:
         """A pass is done with the leaf. None: look again whatever happens."""
+        known = self.blocked.get(leaf)
+        self.newcomers |= blocked is not None and (known is None or known.head != blocked.head)
         self._unblock(leaf)
         if blocked is None:
             self.open[leaf] = None
