@@ -21,8 +21,10 @@ from opsconsole.hostkit.readings import plain
 from opsconsole.hostkit.smi_text import Trouble, trouble_of
 
 MOST_BYTES = 64 << 20
+MOST_TOLD = 16  # messages
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 LSPCI = re.compile(r"^((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) .*(?:10de|NVIDIA)", re.IGNORECASE)
+OTHER_PCI = re.compile(r"^((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \"?([A-Z]|[0-9a-f]{4}:)")
 LSPCI_GPU = re.compile(r" (?:\"?0300|\"?0302|VGA compatible controller|3D controller)\b")
 KERNEL = re.compile(r"NVRM:|nvidia-nvswitch|\skernel: |^\d+,\d+,\d+,[^;]*;|^(?:<\d+>)?\[\s*\d+\.\d{6}\]")
 XML_START = re.compile(r"<\?xml|<!DOCTYPE|<(?!unknown|defunct|none|null|inactive)[a-z]\w*[\s>]")
@@ -69,7 +71,7 @@ def read_output(data: bytes, asked: Sequence[str] | None = None) -> Output:
             listed += [normal_address(line.split()[0])] * bool(LSPCI_GPU.search(line))
             if "(rev ff)" in line:
                 output.warnings.append(f"{plain(line)}: the device does not answer")
-        else:
+        elif not OTHER_PCI.match(line):
             body.append(line)
     if xml:
         gpus, wrong = read_xml(xml)
@@ -163,8 +165,8 @@ def _tell(output: Output, troubles: list[Trouble], messages: list[str], listed: 
     rest = [message for message in messages if not HARMLESS.match(message)]
     unreachable = [trouble.text for trouble in troubles if trouble.kind in NEVER_FATAL[1:]]
     fatal = [*ends, *rest] if ends else [] if shown else [*unreachable, *rest]
-    output.fatal = "; ".join(fatal) or None
+    output.fatal = "; ".join(map(plain, fatal[:MOST_TOLD])) or None
     output.warnings += [trouble.text for trouble in troubles if trouble.kind == "warning"]
-    output.warnings += [message for message in [*messages, *unreachable] if message not in fatal]
+    output.warnings += [message for message in [*messages, *unreachable] if message not in fatal][:MOST_TOLD]
     if not (output.gpus or output.warnings or output.fatal):
         output.warnings.append(NOTHING)

@@ -84,7 +84,8 @@ def _leaf(element: Element, ended: set[int]) -> Field:
         return failed_field("nested too deeply")
     if id(element) not in ended:
         return failed_field(CUT)
-    return field(element.tag, " ".join((element.text or "").split()))
+    text = " ".join((element.text or "").split())
+    return field(element.tag, text) if text or not element.tag.endswith("list") else value_field([])
 
 
 def _listed(element: Element, ended: set[int]) -> Field:
