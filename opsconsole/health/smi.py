@@ -151,10 +151,15 @@ def _read_body(
 
 def _tell(output: Output, troubles: list[Trouble], messages: list[str], listed: list[str]) -> None:
     shown = len(output.gpus)
+    gone = [gpu for gpu in output.gpus if all(one["state"] == "failed" for one in gpu.values())]
     for trouble in troubles:
-        if trouble.pci is not None and trouble.kind != "warning":
-            why = failed_field(trouble.text)
-            output.gpus.append({"pci.bus_id": value_field(trouble.pci), "name": why, "uuid": why})
+        if trouble.pci is None or trouble.kind == "warning":
+            continue
+        if gone:  # its own row, in which nothing could be read
+            gone.pop(0).setdefault("pci.bus_id", {}).update(value_field(trouble.pci))
+            continue
+        why = failed_field(trouble.text)
+        output.gpus.append({"pci.bus_id": value_field(trouble.pci), "name": why, "uuid": why})
     if listed and len(listed) != shown:
         named = ", ".join(listed)
         said = f"the PCI bus lists {len(listed)} GPU{'s' * (len(listed) > 1)} ({named}), the driver shows {shown}"

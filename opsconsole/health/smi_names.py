@@ -38,8 +38,14 @@ MORE: dict[str, tuple[float, tuple[str, ...]]] = {
     "pcie_width": (1, ("pci.pci_gpu_link_info.link_widths.current_link_width",)),
     "pcie_width_max": (1, ("pci.pci_gpu_link_info.link_widths.max_link_width",)),
     "row_remap_pending": (1, ("remapped_rows.pending", "remapped_rows.remapped_row_pending")),
-    "row_remap_failed": (1, ("remapped_rows.failure", "remapped_rows.remapped_row_failure")),
-    "rows_remapped_uncorrected": (1, ("remapped_rows.uncorrectable", "remapped_rows.remapped_row_unc")),
+    "row_remap_failed": (
+        1,
+        ("remapped_rows.failure", "remapped_rows.remapped_row_failure", "remapped_rows.remapping_failure_occurred"),
+    ),
+    "rows_remapped_uncorrected": (
+        1,
+        ("remapped_rows.uncorrectable", "remapped_rows.uncorrectable_error", "remapped_rows.remapped_row_unc"),
+    ),
     "retired_pages_pending": (1, ("retired_pages.pending", "retired_pages.pending_retirement")),
     "ecc_volatile_uncorrected": (1, ("ecc_errors.volatile.double_bit.total",)),
     "ecc_aggregate_uncorrected": (1, ("ecc_errors.aggregate.double_bit.total",)),

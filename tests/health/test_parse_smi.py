@@ -398,6 +398,15 @@ def test_one_gpu_that_cannot_be_reached_stands_beside_the_others() -> None:
     assert short(found.gpus[2]["pci.bus_id"]) == "0000:02:00.0" and found.gpus[2]["uuid"]["state"] == "failed"
 
 
+def test_a_lost_gpu_with_a_row_of_its_own_is_one() -> None:
+    rows = [ROWS[0], ["[Unknown Error]"] * len(ROWS[0]), ROWS[1]]
+    lines = csv(rows).splitlines()
+    lines.insert(2, "Unable to determine the device handle for GPU0000:02:00.0: Unknown Error")
+    found = gpus(read("\n".join(lines)))
+    assert len(found) == 3 and found[0]["index"] == 0 and found[2]["index"] == 1
+    assert found[1]["pci.bus_id"] == "0000:02:00.0" and found[1]["index"] == "failed: Unknown Error"
+
+
 TORN = "index, name, temperature.gpu, power.draw [W]\n0, NVIDIA A100-SXM4\n-80GB, 33, 3.00 W\n1, A, 34, 5.00 W\n"
 SAME = [{"index": 0, "name": "A", "temperature.gpu": 33}, {"index": 1, "name": "A", "temperature.gpu": 34}]
 
