@@ -8,6 +8,7 @@ from typing import Literal
 from opsconsole.presenting.foresight import places
 from opsconsole.presenting.host_plans import able, host_refusals, serving_then, stale_hosts, undrained
 from opsconsole.presenting.plans import NOTHING, Plan, broken_line, command_line, lost_line, refusals
+from opsconsole.presenting.reserved import planned_anew
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.text import clean, count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
@@ -54,6 +55,7 @@ def plan_drain(view: ClusterView, hosts: Sequence[str], mode: Mode = "contract",
         broken_line(drain.guarantees_broken)
         + lost_line([*lost.values()])
         + serving_then(view, leaving=names)
+        + planned_anew(view, names)
         + _empty_lines(view, drain)
         + _gang_lines(view, drain)
         + _drained_already(view, names),

@@ -8,6 +8,7 @@ from typing import Any
 from opsconsole.presenting.drains import drain_of
 from opsconsole.presenting.explaining_budgets import standing_figures
 from opsconsole.presenting.queue import workload_label
+from opsconsole.presenting.reserved import of_run
 from opsconsole.presenting.runs import unverified
 from opsconsole.presenting.text import count, day_clock, few, gpu_hours, ordinal, span
 from opsconsole.presenting.view import ClusterView
@@ -74,6 +75,8 @@ def _waits(view: ClusterView, record: WorkloadRecord) -> list[str]:
     state, hold = view.state, Explainer(view.state).hold(record)
     until = "" if hold.until is None else f", until {day_clock(view.wall(hold.until), view.wall_ms)}"
     lines = [f"Why it waits: {hold.text}{until}."]
+    if record.reserved is not None:
+        lines.append("From then on these GPUs are its: balances that turn and later arrivals take nothing away.")
     if hold.until is None and hold.kind in OPEN_ENDED:
         lines.append("No instant can be computed: it depends on when runs end and on what others ask for.")
     order = queue_order(state)
@@ -124,6 +127,8 @@ def _live(view: ClusterView, run: Run) -> list[str]:
         lines.append(
             "It is past its min runtime and goes on until it ends or somebody with a better claim needs its GPUs."
         )
+    if (whose := of_run(view, run.id)) and run.stop is None:
+        lines.append(f"GPUs of it are reserved for {whose}: it yields then, whatever the balances say.")
     return lines + [line for name in run.members if (line := _drained_at(view, run, name))]
 
 

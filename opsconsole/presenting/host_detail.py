@@ -7,6 +7,7 @@ from opsconsole.presenting.facts import Line, fact_lines
 from opsconsole.presenting.hosts import AWAY, failures, health, mark, value, warnings, watched
 from opsconsole.presenting.presence import looking_words
 from opsconsole.presenting.queue import run_label
+from opsconsole.presenting.reserved import on_host
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.sentences import by_text
 from opsconsole.presenting.text import clean, count, day_clock, span
@@ -39,7 +40,7 @@ def host_head(view: ClusterView, name: str, width: int) -> list[Line]:
             ("STATE", _state(view, record)),
             ("LINK", _link(view, record, facts)),
             ("HEALTH", _health(view, record, facts)),
-            ("GPUS", [Cell(_gpus(record))]),
+            ("GPUS", [Cell(_gpus(view, record))]),
             ("OTHERS", [Cell("; ".join(looking_words(view, [name])), "warn")]),
             ("SYSTEM", [Cell(_system(facts), "" if facts.probe else "unknown")]),
         ],
@@ -86,11 +87,14 @@ def _health(view: ClusterView, record: HostRecord, facts: HostFacts) -> list[Cel
     return [word, Cell(f": {was}{'; '.join(found)}" if found else "", word.token)]
 
 
-def _gpus(record: HostRecord) -> str:
+def _gpus(view: ClusterView, record: HostRecord) -> str:
     held, leaked = record.held.bit_count(), record.leaked.bit_count()
     more = f", {leaked} leaked" if leaked else ""
+    reserved = "".join(
+        f"; {count(mask.bit_count(), 'GPU')} reserved for {whom}" for mask, whom in on_host(view, record.host.name)
+    )
     claimed = f", {record.claimed.bit_count()} claimed" if record.claimed else ""
-    return f"{held} of {count(record.host.gpus, 'GPU')} in use, {record.free.bit_count()} free{claimed}{more}"
+    return f"{held} of {count(record.host.gpus, 'GPU')} in use, {record.free.bit_count()} free{claimed}{more}{reserved}"
 
 
 def _system(facts: HostFacts) -> str:

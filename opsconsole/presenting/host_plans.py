@@ -18,6 +18,7 @@ from opsconsole.presenting.plans import (
     refusals,
     undone_by,
 )
+from opsconsole.presenting.reserved import planned_anew
 from opsconsole.presenting.rows import Cell, Row, TableView
 from opsconsole.presenting.text import clean, count, few
 from opsconsole.presenting.view import ClusterView
@@ -45,7 +46,9 @@ def plan_cordon(view: ClusterView, hosts: Sequence[str], for_ms: int | None = No
         for_words(for_ms),
     )
     names = [HostName(name) for name in plan.targets]
-    return replace(plan, effect=serving_then(view, leaving=names), undo=undrained(view, names))
+    return replace(
+        plan, effect=serving_then(view, leaving=names) + planned_anew(view, names), undo=undrained(view, names)
+    )
 
 
 def plan_undrain(view: ClusterView, hosts: Sequence[str]) -> Plan:
