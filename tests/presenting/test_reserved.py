@@ -1,4 +1,4 @@
-"""What people read of a reservation (rule 21): on the workload, on runs and hosts in its way, in plans that break it."""
+"""What people read of a reservation (rule 21): on workloads, on runs and hosts in the way, in plans that break it."""
 
 from __future__ import annotations
 
