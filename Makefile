@@ -13,7 +13,7 @@ help:
 	@echo "make test         all tests"
 	@echo "make check        tests, lint, types, import contracts"
 	@echo "make bench        benchmarks, with the figures on the standard output"
-	@echo "make soak         200 seeds x 10,000 steps of the scheduler with faults (long)"
+	@echo "make soak         200 seeds x 20 days of the scheduler with faults (long)"
 	@echo "make soak-console 10,000 polls of the console: memory and keys stay flat (long)"
 	@echo "make mutants      faults planted in the policy, each of which the tests must catch (long)"
 	@echo "make looks        keep how the screens look now for their tests, and write docs/keys.md: read the difference in git"
@@ -48,7 +48,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 soak: $(READY)
-	@$(BIN)/python -m tests.sim.soak --seeds 200 --steps 10000
+	@$(BIN)/python -m tests.storm --seeds 200 --hours 480
 
 mutants: $(READY)
 	@$(BIN)/python -m tests.mutants

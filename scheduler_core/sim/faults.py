@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
 from scheduler_core.observations import HostStale, HostUnreachable, Observation
-from scheduler_core.units import MINUTE, SECOND
+from scheduler_core.units import HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
-    from scheduler_core.sim.world import SimHost, World
+    from scheduler_core.sim.hosts import SimHost
+    from scheduler_core.sim.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,17 @@ class Faults:
     fail_start: int = 10
     fail_run: int = 60
     vanish: int = 10  # ends that nobody knows: the supervisor died with it
-    slow_stop: int = 20
+    slow_stop: int = 20  # it ignores SIGTERM, or its checkpoint takes long
+    hang: int = 0  # silent for long, with all that runs there
+    die: int = 0  # down for long
+    leak: int = 0  # its GPU memory outlives the process
+    repeat_command: int = 0
+    crash: int = 0  # of the console: before its journal has heard, or before all commands are sent
+    takeover: int = 0  # another console leads, and the one before does not know yet
 
 
 USUAL = Faults()
+STORM = replace(USUAL, hang=2, die=2, leak=20, repeat_command=50, crash=15, takeover=8)
 NONE = Faults(0, 0, 0, 0, 0, 0, 1000, 0, 0, 0, 0, 0)
 
 
@@ -40,23 +48,12 @@ def misfortune(world: World) -> list[Observation]:
     """At most one fault now, on one host."""
     draw, faults = world.draw, world.faults
     host = draw.choice(list(world.hosts.values()))
-    if not host.reachable and draw.randrange(1000) < faults.reconnect:
+    if not host.reachable and world.now >= host.silent_until and draw.randrange(1000) < faults.reconnect:
         return world.reconnect(host.name)
-    for strike, per_thousand in _strikes(faults):
-        if draw.randrange(1000) < per_thousand:
+    for name, strike in STRIKES.items():
+        if world.chance(name):
             return strike(world, host, draw)
     return []
-
-
-def _strikes(faults: Faults) -> tuple[tuple[Callable[[World, SimHost, Random], list[Observation]], int], ...]:
-    return (
-        (_cut, faults.cut),
-        (_reboot, faults.reboot),
-        (_stale, faults.stale),
-        (_lag, faults.lag),
-        (_gpu, faults.gpu),
-        (_outage, faults.outage),
-    )
 
 
 def _cut(world: World, host: SimHost, draw: Random) -> list[Observation]:
@@ -102,3 +99,29 @@ def _gpu(world: World, host: SimHost, draw: Random) -> list[Observation]:
     else:
         host.foreign ^= slot
     return [world.seen(host.name)] if host.reachable and not host.stale else []
+
+
+def _hang(world: World, host: SimHost, draw: Random) -> list[Observation]:
+    """Nobody can ask it for hours; what runs there goes on."""
+    host.silent_until = world.now + draw.randrange(MINUTE, 3 * HOUR)
+    return _cut(world, host, draw)
+
+
+def _die(world: World, host: SimHost, draw: Random) -> list[Observation]:
+    """It is off for hours."""
+    before = _cut(world, host, draw)
+    world.reboot(host)
+    host.silent_until = world.now + draw.randrange(MINUTE, 6 * HOUR)
+    return before
+
+
+STRIKES: dict[str, Callable[[World, SimHost, Random], list[Observation]]] = {
+    "cut": _cut,
+    "reboot": _reboot,
+    "stale": _stale,
+    "lag": _lag,
+    "gpu": _gpu,
+    "outage": _outage,
+    "hang": _hang,
+    "die": _die,
+}

@@ -1,7 +1,7 @@
 """What the engine may never do, judged by what really happened on the hosts and not by what the engine believes.
 
-Two live attempts of a workload, two processes on one GPU (rule 27), and every stop that the machine decides against a
-guarantee (rule 11): the cause that a stop names must be true of the world.
+Two live attempts of a workload, two processes on one GPU (rule 27), every stop that the machine decides against a
+guarantee (rule 11): the cause that a stop names must be true of the world; and promises that are not kept (rule 21).
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from scheduler_core.observations import (
     CancelRequested,
     DrainRequested,
     MemberExited,
+    MemberReleased,
     MemberStarted,
     Observation,
     RequeueRequested,
     WorkloadSubmitted,
 )
+from scheduler_core.sim.promises import Promises
 from scheduler_core.workload import Workload
 
 if TYPE_CHECKING:
-    from scheduler_core.sim.world import Process, SimHost, World
+    from scheduler_core.sim.hosts import Process, SimHost
+    from scheduler_core.sim.world import World
 
 
 @dataclass
@@ -41,11 +44,16 @@ class Judge:
     gangs: dict[RunId, tuple[HostName, ...]] = field(default_factory=dict)
     newest: dict[WorkloadId, RunId] = field(default_factory=dict)
     told: dict[tuple[RunId, HostName], None] = field(default_factory=dict)  # starts that the console has heard of
+    released: dict[tuple[RunId, HostName], None] = field(default_factory=dict)  # ends that it has heard of
     guards: dict[RunId, int] = field(default_factory=dict)  # the least that a stop's `min_ran_ms` must be
+
+    def __post_init__(self) -> None:
+        self.promises = Promises(self)
 
     def heard(self, observations: Iterable[Observation]) -> None:
         """Before the engine acts on them."""
         for fact in observations:
+            self.promises.heard(fact)
             match fact:
                 case WorkloadSubmitted(workload):
                     self.declared.setdefault(workload.id, workload)
@@ -57,6 +65,8 @@ class Judge:
                     self.excused |= {run: None for run, gang in self.gangs.items() if host in gang}
                 case MemberStarted(run, host) | MemberExited(run, host):
                     self.told[run, host] = None
+                case MemberReleased(run, host):
+                    self.released[run, host] = None
 
     def decided(self, step: Step) -> None:
         """Before its commands are sent."""
@@ -72,6 +82,7 @@ class Judge:
         for decision in step.decisions:
             if isinstance(decision, StopDecided):
                 self._stop(decision)
+        self.promises.decided(step.decisions)
 
     def _preempted(self, stop: StopDecided, plans: dict[WorkloadId, tuple[RunId, ...]]) -> None:
         """Only for an allocated workload (rule 17), in a plan that starts it (rule 18), with the reason (rule 23)."""

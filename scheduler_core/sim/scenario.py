@@ -43,6 +43,7 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.sim.arrivals import edited, random_fleet, random_policy, random_tree, random_workload
+from scheduler_core.sim.console import Console
 from scheduler_core.sim.faults import USUAL, Faults, misfortune
 from scheduler_core.sim.world import World
 from scheduler_core.units import DAY, HOUR, MINUTE, SECOND, WEIGHT
@@ -82,6 +83,7 @@ class Scenario:
         self.policy = random_policy(self.draw)
         self.step([InventoryLoaded(self.policy, self.tree, self.fleet)])
         self.step([self.world.seen(h.name) for h in self.fleet])
+        self.console = Console(self)
 
     @property
     def leaves(self) -> tuple[BudgetId, ...]:
@@ -98,14 +100,25 @@ class Scenario:
     def turn(self) -> None:
         """Time passes, the world reports, people and faults act, the engine steps."""
         self.now = self._next_instant()
+        crashes = self.console.chance("crash")
         observations = lapsed(self.engine.state, self.now) + self.world.advance(self.now)
         observations += misfortune(self.world)
+        if crashes and self.console.draw.random() < 0.5:
+            self.console.crash()  # before anything of it was journalled
+            return
         observations += self.people()
         if self.draw.randrange(20) == 0 and observations:
+            self.world.injected["repeat_report"] += 1
             self._repeat(observations)
         if self.clock.randrange(200) == 0:
+            self.world.injected["clock"] += 1
             observations.append(ClockStepped(self.clock.randrange(-DAY, DAY)))
-        self.step(observations)
+        self.step(observations, self.console.draw.randrange(3) if crashes else None)
+        if crashes:
+            self.console.crash()
+        elif self.console.chance("takeover"):
+            self.console.take_over()
+        self.console.keep()
         if self.draw.randrange(10) == 0:
             self.look_again()
 
@@ -124,13 +137,14 @@ class Scenario:
             return max(self.now, at)
         return self.now + self.draw.choice((0, 100, SECOND, 5 * SECOND, 30 * SECOND, 3 * MINUTE))
 
-    def step(self, observations: list[Observation]) -> None:
+    def step(self, observations: list[Observation], sent: int | None = None) -> None:
+        """`sent`: so many of its commands get out before the console is gone."""
         self.world.judge.heard(observations)
         self.witness.hear(observations)
         step = self.engine.step(self.now, observations)
         self.ticks.append(Tick(self.now, observations, step))
         require(self.engine.state, self.witness)
-        self.world.take(step)
+        self.world.take(step, sent)
         self.world.forgotten_but(self.engine.state.hosts)
 
     def look_again(self) -> None:

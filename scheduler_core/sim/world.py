@@ -6,13 +6,13 @@ looks at what the engine does by what really happened here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable
 from random import Random
 
 from scheduler_core.commands import Command, FenceHost, StartMember, StopMember
 from scheduler_core.engine import Step
-from scheduler_core.ids import CommandId, HostName, RunId, WorkloadId
+from scheduler_core.ids import HostName, RunId, WorkloadId
 from scheduler_core.observations import (
     HostFenced,
     HostSeen,
@@ -25,49 +25,11 @@ from scheduler_core.observations import (
 )
 from scheduler_core.sim.clock import Agenda
 from scheduler_core.sim.faults import USUAL, Faults
+from scheduler_core.sim.hosts import Process, SimHost
 from scheduler_core.sim.judge import Judge
 from scheduler_core.units import HOUR, MINUTE, SECOND
 
-KEPT_MS = 2 * HOUR  # so long a host tells of runs that are over
-
-
-@dataclass(slots=True)
-class Process:
-    """One member of a run as it really is on its host. `disowned`: somebody declared it dead, and was wrong."""
-
-    run: RunId
-    workload: WorkloadId
-    slots: int
-    began_at: int
-    exit_code: int | None = 0
-    stopping: bool = False
-    alive: bool = True
-    holding: bool = True
-    freed_at: int = 0
-    disowned: bool = False
-    stranger: bool = False  # nobody knows it any more: its GPUs are reported as foreign
-
-
-@dataclass(slots=True)
-class SimHost:
-    name: HostName
-    gpus: int
-    boot: int = 1
-    link: int = 1  # the number of the connection: what was sent over an older one never arrives
-    reachable: bool = True
-    stale: bool = False
-    lag_until: int = 0
-    unfit: int = 0
-    foreign: int = 0
-    fence: CommandId | None = None  # the last power-off asked for
-    late: list[Observation] = field(default_factory=list)
-    processes: dict[RunId, Process] = field(default_factory=dict)
-    burnt: dict[RunId, None] = field(default_factory=dict)
-    slots: dict[RunId, int] = field(default_factory=dict)
-
-    @property
-    def boot_id(self) -> str:
-        return f"{self.name}-boot{self.boot}"
+KEPT_MS = 2 * HOUR  # so long a host tells of runs that are over and that the console has heard the end of
 
 
 class World:
@@ -80,16 +42,19 @@ class World:
         self.hosts = {name: SimHost(name, gpus) for name, gpus in hosts.items()}
         self.faults = faults
         self.now = 0
+        self.injected = Counter[str]()  # faults by kind
+        self.longest_ms = 40 * MINUTE  # of what runs, by itself
+        self.epoch = 1  # of the console that leads
         self.agenda = Agenda()
         self.judge = Judge(self)
         self._reports: list[Observation] = []
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def take(self, step: Step) -> None:
-        """What the engine decided is judged, what it asks for is sent."""
+    def take(self, step: Step, sent: int | None = None) -> None:
+        """What the engine decided is judged, what it asks for is sent: all of it, or so many commands of it."""
         self.judge.decided(step)
-        for command in step.commands:
+        for command in step.commands[:sent]:
             self.send(command)
 
     def send(self, command: Command) -> None:
@@ -101,16 +66,40 @@ class World:
             return
         if isinstance(command, StopMember):
             self.judge.sent(host, command)
-        if not host.reachable or self._chance(self.faults.lose_command):
+        if not host.reachable or self.chance("lose_command"):
             return
-        at = self.now + self.draw.randrange(50, 3 * SECOND)
+        for _ in range(1 + self.chance("repeat_command")):
+            self._arrives(command, host.link)
+
+    def _arrives(self, command: StartMember | StopMember, link: int, earlier: str = "") -> None:
+        host, at = self.hosts[command.host], self.now + self.draw.randrange(50, 3 * SECOND)
         if isinstance(command, StartMember):
             host.slots[command.run] = command.slots
         kind = "start" if isinstance(command, StartMember) else "stop"
-        self.agenda.push(at, kind, command.host, command.run, host.link)
+        self.agenda.push(at, earlier + kind, command.host, command.run, link)
 
-    def _chance(self, per_thousand: int) -> bool:
-        return self.draw.randrange(1000) < per_thousand
+    def taken_over(self, outstanding: Iterable[Command]) -> None:
+        """Another console leads from now on. The one before goes on sending what it had decided, over links of its
+        own: hosts that have heard of the new one refuse it."""
+        self.epoch += 1
+        for command in outstanding:
+            if not isinstance(command, FenceHost):
+                self._arrives(command, 0, "late_")
+
+    def _late_start(self, host: SimHost, run: RunId) -> None:
+        if not host.fenced(self.epoch):
+            self._start(host, run)
+
+    def _late_stop(self, host: SimHost, run: RunId) -> None:
+        if not host.fenced(self.epoch):
+            self._stop(host, run)
+
+    def chance(self, fault: str) -> bool:
+        """Does it strike now? Counted by its kind."""
+        per_thousand: int = getattr(self.faults, fault)
+        struck = per_thousand > 0 and self.draw.randrange(1000) < per_thousand
+        self.injected[fault] += struck
+        return struck
 
     # -- time ------------------------------------------------------------------------------------------------------
 
@@ -147,7 +136,7 @@ class World:
         if run in host.burnt:
             return  # a token starts at most once
         host.burnt[run] = None
-        if self._chance(self.faults.fail_start):
+        if self.chance("fail_start"):
             self._report(host, MemberNeverStarted(run, host.name, "cannot start"))
             return
         workload = WorkloadId(run.rpartition("~")[0])
@@ -159,8 +148,8 @@ class World:
 
     def _plan_end(self, host: SimHost, process: Process) -> None:
         """How long it would run, and how it ends by itself: well, badly, or so that nobody knows."""
-        runtime = self.draw.choice((0, self.draw.randrange(5 * SECOND), self.draw.randrange(40 * MINUTE)))
-        process.exit_code = None if self._chance(self.faults.vanish) else int(self._chance(self.faults.fail_run))
+        runtime = self.draw.choice((0, self.draw.randrange(5 * SECOND), self.draw.randrange(self.longest_ms)))
+        process.exit_code = None if self.chance("vanish") else int(self.chance("fail_run"))
         declared = self.judge.declared.get(process.workload)
         limit = declared.time_limit_ms if declared is not None else None
         if limit is not None and runtime > limit:
@@ -175,7 +164,7 @@ class World:
             self._report(host, MemberNeverStarted(run, host.name, "stopped before it started"))
         elif process.alive and not process.stopping:
             process.stopping = True
-            longest = 30 * MINUTE if self._chance(self.faults.slow_stop) else 90 * SECOND
+            longest = 30 * MINUTE if self.chance("slow_stop") else 90 * SECOND
             self.agenda.push(self.now + self.draw.randrange(1, longest), "exit", host.name, run)
 
     def _exit(self, host: SimHost, run: RunId) -> None:
@@ -185,7 +174,8 @@ class World:
         process.alive = False
         process.exit_code = self.draw.choice((0, 143, 137)) if process.stopping else process.exit_code
         self._report(host, MemberExited(run, host.name, process.exit_code, None, process.stopping))
-        self.agenda.push(self.now + self.draw.randrange(0, 5 * SECOND), "release", host.name, run)
+        longest = 40 * MINUTE if self.chance("leak") else 5 * SECOND
+        self.agenda.push(self.now + self.draw.randrange(longest), "release", host.name, run)
 
     def _release(self, host: SimHost, run: RunId) -> None:
         process = host.processes.get(run)
@@ -222,7 +212,7 @@ class World:
 
     def reconnect(self, name: HostName) -> list[Observation]:
         """The host answers again, as the console hears it: first what it knows of runs, then what it is."""
-        self.hosts[name].reachable = True
+        self.hosts[name].reachable, self.hosts[name].epoch = True, self.epoch
         return [*self.listing(name), self.seen(name)]
 
     def seen(self, name: HostName) -> HostSeen:
@@ -242,9 +232,9 @@ class World:
 
     def listing(self, name: HostName) -> list[Observation]:
         """What the host says of every token it knows, as after a reconnect."""
-        host, found = self.hosts[name], list[Observation]()
-        past = [r for r, p in host.processes.items() if not p.holding and p.began_at < self.now - KEPT_MS]
-        for run in past:
+        host, found, heard = self.hosts[name], list[Observation](), self.judge.released
+        past = [(r, p) for r, p in host.processes.items() if not p.holding and (r, name) in heard]
+        for run in [run for run, process in past if process.freed_at < self.now - KEPT_MS]:
             del host.processes[run]
         for run, process in host.processes.items():
             found.append(MemberStarted(run, name, self.now - process.began_at))

@@ -14,7 +14,7 @@ from scheduler_core.image import StateImage, from_image, to_image
 from scheduler_core.settled import Settled
 from scheduler_core.sim.scenario import Scenario
 
-SEEDS = range(20)
+SEEDS = range(10)
 STEPS = 1000
 ROOT = Path(__file__).parents[2]
 

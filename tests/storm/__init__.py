@@ -1,0 +1,1 @@
+"""Whole worlds with faults, by the hundred: `python -m tests.storm --seeds N [--hours H] [--json]`."""
