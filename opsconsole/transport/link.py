@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from time import monotonic
 from typing import Any, Protocol
 
 from opsconsole.transport.address import HostAddress
@@ -159,14 +160,14 @@ class HostLink:
     _task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._since = self._now()
+        self._since = monotonic()
         self._task = asyncio.create_task(self._run(), name=f"link {self.address.name}")
 
     def status(self) -> LinkStatus:
         """As it is at this moment."""
         session = self.session if self._state == LinkState.LIVE else None
         last = session.last_line_at if session is not None else self._last_line_at
-        late = session is not None and last is not None and self._now() - last > LATE_INTERVALS * self._interval_s
+        late = session is not None and last is not None and monotonic() - last > LATE_INTERVALS * self._interval_s
         kind = self._kind()
         why = self._error.why if self._error is not None else ""
         advice = self._error.advice or "" if self._error is not None else ADVICE[kind] if kind is not None else ""
@@ -208,10 +209,6 @@ class HostLink:
         self._task.cancel()
         return [self._task]
 
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
-
     async def _run(self) -> None:
         while True:
             error = await self._once()
@@ -226,7 +223,7 @@ class HostLink:
     async def _once(self) -> TransportError:
         """One life of the link, from dialling to its end."""
         if self._state == LinkState.NEVER_SEEN:
-            self._state, self._since = LinkState.CONNECTING, self._now()
+            self._state, self._since = LinkState.CONNECTING, monotonic()
         self._early.clear()
         session = self.session = Session(self.address.name, self._line)
         try:
@@ -277,7 +274,7 @@ class HostLink:
 
     def _live(self, session: Session, hello: dict[str, Any]) -> None:
         assert session.boot is not None
-        self._state, self._error, self._since = LinkState.LIVE, None, self._now()
+        self._state, self._error, self._since = LinkState.LIVE, None, monotonic()
         session.expect_every(self._interval_s)
         self.context.emit(Connected(self.address.name, session.boot, hello, session.noise.text()))
         while self._early:
@@ -285,14 +282,14 @@ class HostLink:
 
     def _lose(self, error: TransportError) -> None:
         was_live = self._state == LinkState.LIVE
-        if was_live and self._now() - self._since >= HEALTHY_S:
+        if was_live and monotonic() - self._since >= HEALTHY_S:
             self._failures = 0
         self._failures += 1
         if was_live and self.session is not None:
             self._last_line_at, self._rtt_s = self.session.last_line_at, self.session.rtt_s
         news = was_live or self._error is None or self._error.kind != error.kind
         if was_live or self._state != LinkState.LOST:
-            self._since = self._now()
+            self._since = monotonic()
         self._state, self._error = LinkState.LOST, error
         if news:
             self.context.emit(Disconnected(self.address.name, error.kind, error.what, error.why, error.advice or ""))

@@ -13,6 +13,7 @@ import contextlib
 import json
 import secrets
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Protocol
 
 from opsconsole.transport.bootstrap import BOOT_MARK, Boot, Kit, boot_script, parse_boot
@@ -121,7 +122,7 @@ class Session:
             raise self._unsent(op, Unreach.LOCAL_LIMIT, f"{MAX_WAITING} requests wait for an answer already")
         number, self._next_id = self._next_id, self._next_id + 1
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
-        sent_at = self._now()
+        sent_at = monotonic()
         self._write(json.dumps({"id": number, "op": op, **fields}, separators=(",", ":")).encode() + b"\n")
         try:
             async with asyncio.timeout(deadline_s):
@@ -132,7 +133,7 @@ class Session:
         finally:
             self._waiting.pop(number, None)
         if op != "hello":  # its answer waits for Python to start
-            self.rtt_s = self._now() - sent_at
+            self.rtt_s = monotonic() - sent_at
         return answer
 
     def expect_every(self, interval_s: float) -> None:
@@ -146,10 +147,6 @@ class Session:
 
     # Inside
 
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
-
     def _write(self, data: bytes) -> None:
         if self._channel is not None:
             self._channel.write(data)
@@ -161,7 +158,7 @@ class Session:
         return await self._step
 
     def _line(self, line: bytes) -> None:
-        self.last_line_at = self._now()
+        self.last_line_at = monotonic()
         if self.boot is None:
             self._boot_line(line)
             return
@@ -195,13 +192,13 @@ class Session:
     def _answer(self, fields: dict[str, Any]) -> None:
         number = fields["re"]
         if number == 0:
-            self.rtt_s = self._now() - self._asked_at
+            self.rtt_s = monotonic() - self._asked_at
         future = self._waiting.get(number) if isinstance(number, int) else None
         if future is not None and not future.done():  # else: it came after its deadline
             future.set_result(fields)
 
     def _overlong(self, length: int) -> None:
-        self.last_line_at = self._now()
+        self.last_line_at = monotonic()
         if self.boot is not None:
             self.counts.overlong += 1
         self.noise.add(f"(a line of {length} bytes)\n".encode())
@@ -234,11 +231,11 @@ class Session:
         """Look again when the next limit could be passed, not before."""
         limit_s = SILENT_INTERVALS * interval_s + SILENCE_MARGIN_S if asked else 2 * interval_s
         loop = asyncio.get_running_loop()
-        due = max(self.last_line_at + limit_s, loop.time()) + 0.01
+        due = max(self.last_line_at + limit_s, monotonic()) + 0.01
         self._watch = loop.call_at(due, self._check_silence, interval_s, asked)
 
     def _check_silence(self, interval_s: float, asked: bool) -> None:
-        silent_s = self._now() - self.last_line_at
+        silent_s = monotonic() - self.last_line_at
         if silent_s > SILENT_INTERVALS * interval_s + SILENCE_MARGIN_S:
             self._end(Unreach.TIMED_OUT, f"silent for {silent_s:.0f} s")
             return
@@ -249,5 +246,5 @@ class Session:
 
     def _ask(self) -> None:
         """A small request for its round trip and as a sign of life; its answer has number 0."""
-        self._asked_at = self._now()
+        self._asked_at = monotonic()
         self._write(b'{"id":0,"op":"list"}\n')
