@@ -13,6 +13,7 @@ import msgspec
 from opsconsole.admitting import record_of, refusal, subject_of
 from opsconsole.clock import BootClock, WallWatch, boot_now_ms, wall_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
+from opsconsole.faultbook import FAULTS, Faultbook
 from opsconsole.following import Follower
 from opsconsole.hostlinks import HostLinks
 from opsconsole.journalled import JournalledEngine
@@ -69,6 +70,7 @@ class Leader:
         self.links = HostLinks(picture, epoch, make_pool, self._emit, self.lose)
         picture.clock = BootClock(picture.store, picture.state.now)
         picture.clock.keep()
+        self.faults = Faultbook(picture)
 
     async def act(self, confirm: Confirm | None, reconcile_s: float) -> None:
         """Until cancelled. Raises LostLease when beaten, OpsConsoleError when `confirm` says no."""
@@ -250,6 +252,9 @@ class Leader:
         told: dict[str, int] = {}
         while True:
             await self._keep_newer(sent, told)
+            if (book := self.faults.look(wall_now_ms())) is not None:
+                with contextlib.suppress(StoreError):
+                    await self.journal.write(self.picture.store.put, FAULTS, book)
             await asyncio.sleep(READINGS_S)
 
     async def _keep_newer(self, sent: dict[str, int], told: dict[str, int]) -> None:

@@ -9,22 +9,30 @@ from collections.abc import Callable, Mapping
 
 from rich.text import Text
 
-from opsconsole.cli.tables import output, print_table
+from opsconsole.cli.tables import output, print_json, print_table
+from opsconsole.clock import wall_now_ms
 from opsconsole.config.errors import ConfigError
 from opsconsole.config.inventory import find_inventory, read_inventory
 from opsconsole.config.yamlio import read_named
 from opsconsole.errors import UsageError
+from opsconsole.faultbook import FAULTS
 from opsconsole.health.rules import Rules, builtin_rules
 from opsconsole.health.smi import MOST_BYTES, read_output
 from opsconsole.health.verdict import Verdict, judge
 from opsconsole.health.watching import Watch
 from opsconsole.presenting import health as shown
+from opsconsole.presenting.rows import TableView
 from opsconsole.presenting.verdicts import MARKS
 
 
 def run(args: argparse.Namespace) -> int:
     """The first word is a host, unless it is one of these."""
-    words: Mapping[str, Callable[[argparse.Namespace], int]] = {"rules": rules, "test": test, "parse-smi": parse_smi}
+    words: Mapping[str, Callable[[argparse.Namespace], int]] = {
+        "rules": rules,
+        "lemons": lemons,
+        "test": test,
+        "parse-smi": parse_smi,
+    }
     if args.what in ("test", "parse-smi") and args.file is None:
         raise UsageError(f"health {args.what} needs a FILE", advice="- reads standard input")
     if args.what not in ("test", "parse-smi") and args.file is not None:
@@ -42,9 +50,23 @@ def parse_smi(args: argparse.Namespace) -> int:
 
 
 def rules(args: argparse.Namespace) -> int:
-    table = shown.rules_table(_rules(args))
+    return _show(args, shown.rules_table(_rules(args)))
+
+
+def lemons(args: argparse.Namespace) -> int:
+    """Cards and slots that broke, from what leaders have kept."""
+    from opsconsole.cli.wiring import Place
+    from opsconsole.health.lemon import lemons as scored
+    from opsconsole.health.lemon import read_book
+
+    now_ms = wall_now_ms()
+    book = read_book(Place.of(args).open_store(read_only=True).get(FAULTS))
+    return _show(args, shown.lemons_table(scored(book, now_ms), now_ms))
+
+
+def _show(args: argparse.Namespace, table: TableView) -> int:
     if args.json:
-        print(json.dumps([row.data for row in table.rows], indent=2))
+        print_json(table.rows)
     else:
         print_table(table)
     return 0

@@ -19,6 +19,7 @@ example:
 HEALTH_EPILOG = """\
 words in place of a host:
   rules           what each error and reading means, by whose word
+  lemons          cards and slots that broke again and again
   test FILE       what follows from a kernel's log, or from readings
   parse-smi FILE  any output of nvidia-smi as readings in JSON
 """

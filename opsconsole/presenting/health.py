@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from opsconsole.health.finding import Finding
 from opsconsole.health.incidents import Incident, faults_of, incidents
+from opsconsole.health.lemon import Lemon
 from opsconsole.health.rules import Rule, Rules, Severity
 from opsconsole.health.verdict import Status, Verdict
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
@@ -32,6 +35,20 @@ FINDINGS = (
     Column("WHAT", 30, grow=True),
     Column("DO", 30),
 )
+LEMONS = (
+    Column("SCORE", 5, right=True, by="score"),
+    Column("KIND", 4, by="kind"),
+    Column("WHICH", 20, grow=True, by="name"),
+    Column("FAULTS", 6, right=True, by="fault_count"),
+    Column("NEWEST", 6, right=True, by="newest_s"),
+    Column("RULES", 16, by="rules"),
+    Column("FOLLOWS", 24),
+)
+FOLLOWS = {
+    "card": "the card: it broke in several slots",
+    "slot": "the slot: several cards broke there",
+    "": "too few to tell",
+}
 RULES = (
     Column("RULE", 18, by="rule"),
     Column("SEV", 3, by="severity"),
@@ -127,6 +144,38 @@ def incident_lines(found: Sequence[Incident]) -> list[str]:
         for one in found
         if one.many
     ]
+
+
+def lemons_table(found: Sequence[Lemon], now_ms: int) -> TableView:
+    rows = tuple(_lemon_row(one, now_ms) for one in found)
+    return TableView("Lemons", LEMONS, rows, "no card and no slot has broken since a leader began to keep count")
+
+
+def _lemon_row(one: Lemon, now_ms: int) -> Row:
+    newest = max(one.faults, key=lambda fault: fault.at_ms)
+    rules = sorted({fault.rule for fault in one.faults})
+    serial = f", serial {newest.serial}" if one.kind == "card" and newest.serial else ""
+    cells = (
+        Cell(f"{one.score:.1f}", "bad" if one.follows else ""),
+        Cell(one.kind),
+        Cell(clean(one.name + serial, 80)),
+        Cell(str(len(one.faults))),
+        Cell(span(max(0, now_ms - newest.at_ms))),
+        Cell(few(rules)),
+        Cell(FOLLOWS[one.follows], "bad" if one.follows else "dim"),
+    )
+    data = {
+        "kind": one.kind,
+        "name": one.name,
+        "score": round(one.score, 2),
+        "follows": one.follows or None,
+        "seen": list(one.seen),
+        "fault_count": len(one.faults),
+        "newest_s": max(0, now_ms - newest.at_ms) / 1000,
+        "rules": rules,
+        "faults": [msgspec.to_builtins(fault) for fault in one.faults],
+    }
+    return Row(f"{one.kind}:{one.name}", cells, data)
 
 
 def rules_table(rules: Rules) -> TableView:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opsconsole.health.finding import Finding
-from opsconsole.health.verdict import Said, Status, Verdict
+from opsconsole.health.said import said_of
+from opsconsole.health.verdict import Status, Verdict
 from opsconsole.presenting.rows import Cell
 from opsconsole.presenting.text import clean, count, few, span
 from opsconsole.presenting.view import ClusterView
 from opsconsole.probes import Probe, is_calm
-from scheduler_core.fleet import Reach
 from scheduler_core.state import HostRecord
 
 TOGETHER = 3  # GPUs with the same fault are told in one sentence
-OLD_INTERVALS = 5  # of probes: readings that are older say nothing of now
 MARKS = {
     Status.OK: Cell("✓ ok", "good"),
     Status.WARN: Cell("! warn", "warn"),
@@ -24,19 +23,11 @@ MARKS = {
 }
 
 
-def said_of(view: ClusterView, record: HostRecord) -> Said:
-    """What a host has told, as far as this console knows it. What a person has seen to is over."""
-    facts = view.facts(record.host.name)
-    answers = record.reach in (Reach.FRESH, Reach.STALE)
-    fresh = answers and facts.age_s is not None and facts.age_s <= OLD_INTERVALS * view.interval_s
-    cleared_s = None if record.by is None else max(0, view.state.now - record.since) / 1000
-    return Said(record.host.gpus, facts.probe, facts.age_s, facts.kernel, fresh, cleared_s)
-
-
 def verdict_of(view: ClusterView, record: HostRecord) -> Verdict:
     name = record.host.name
     if name not in view.verdicts:
-        said = said_of(view, record)
+        facts = view.facts(name)
+        said = said_of(record, facts.probe, facts.age_s, facts.kernel, view.state.now, view.interval_s)
         view.verdicts[name] = view.rounds.verdict(name, said, is_calm(said.probe), view.state.now / 1000)
         if isinstance(said.probe, Probe):
             said.probe.forget()

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from opsconsole.cli import main
+from opsconsole.clock import wall_now_ms
+from opsconsole.faultbook import FAULTS, Faultbook
 from tests.cli.told import told
 from tests.core.clusters import Cluster
 from tests.health.said import but, gpu, lost, probe, xid
@@ -170,3 +172,27 @@ def test_hosts_of_a_cluster(
     assert "GPU 3: XID 79, GPU fell off the bus; 1 more" not in capsys.readouterr().out
     assert main(["health", "h9"]) == 2
     assert "no host is called 'h9'" in capsys.readouterr().err
+
+
+def test_what_broke_is_kept_by_card_and_slot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a leader keeps it, once for each boot, and as people look at it."""
+    command_line = told(tmp_path, Cluster(hosts={"h1": 8, "h2": 8}), {"h1": but(3, lost(3)), "h2": probe()})
+    monkeypatch.setenv("OPSCONSOLE_INVENTORY", str(command_line.inventory))
+    assert main(["health", "lemons"]) == 0
+    assert "no card and no slot has broken" in capsys.readouterr().out
+    picture = command_line.place.follower()
+    picture.read_readings()
+    kept = Faultbook(picture).look(wall_now_ms())
+    assert kept is not None
+    store = command_line.place.open_store()
+    store.put(FAULTS, kept)
+    store.close()
+    assert Faultbook(picture).look(wall_now_ms()) is None
+    assert main(["health", "lemons", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["kind"], one["name"], one["score"], one["rules"]) for one in found] == [
+        ("card", "GPU-0003", 2.0, ["gpu:lost"]),
+        ("slot", "h1 GPU 3", 2.0, ["gpu:lost"]),
+    ]
