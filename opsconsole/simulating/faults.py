@@ -8,6 +8,7 @@ booted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from random import Random
 
 from opsconsole.simulating.replay import ENDS, SIGTERM_EXIT, STARTS, Attempt, World
@@ -34,6 +35,20 @@ FAILS, RETURNS, FENCED = range(10, 13)
 FENCE_MS = MINUTE  # until the power is known to be off
 
 
+@dataclass(slots=True)
+class Broken:
+    """A run under which hosts failed: which, how many GPUs it holds since when, and GPUs x ms that it held before."""
+
+    held: int
+    since: int
+    gpu_ms: int = 0
+    hosts: dict[HostName, None] = field(default_factory=dict)
+
+    def holds(self, at: int, gpus: int) -> None:
+        self.gpu_ms += self.held * (at - self.since)
+        self.held, self.since = gpus, at
+
+
 class FaultyWorld(World):
     """`rate`: failures of a host in a day that it serves."""
 
@@ -51,8 +66,7 @@ class FaultyWorld(World):
         self.rate, self.draw = rate, Random(f"{seed} faults")
         self.boots = {host.name: 1 for host in hosts}
         self.down: dict[HostName, CommandId | None] = {}  # with the power-off that was asked for
-        self.broken: dict[RunId, dict[HostName, None]] = {}  # runs with the hosts under them that failed
-        self.given_back: dict[RunId, tuple[int, int]] = {}  # GPUs, and when, of those that live on elsewhere
+        self.broken: dict[RunId, Broken] = {}
         for host in hosts:
             self._fails_later(begin, host.name)
 
@@ -84,7 +98,8 @@ class FaultyWorld(World):
                 if run not in self.broken:
                     self.outcome.interrupted[attempt.number] += 1
                     attempt.stop_at = at if attempt.stop_at is None else attempt.stop_at
-                self.broken.setdefault(run, {})[host] = None
+                    self.broken[run] = Broken(self.stream.workloads[attempt.number].gpus, attempt.placed_at)
+                self.broken[run].hosts[host] = None
         return [HostUnreachable(host, "it failed")]
 
     def _returns(self, at: int, host: HostName) -> list[Observation]:
@@ -95,17 +110,13 @@ class FaultyWorld(World):
 
     def _of_broken(self, at: int, kind: int, run: RunId) -> list[Observation]:
         """Members on other hosts start, hang, and stop when they are told to."""
-        attempt = self.attempts[run]
-        alive = [member for member in attempt.members if member.host not in self.broken[run]]
-        if kind == ENDS or run in self.given_back:
+        alive = [m.host for m in self.attempts[run].members if m.host not in self.broken[run].hosts]
+        if kind == ENDS:
             return []
         if kind == STARTS:
-            return [MemberStarted(run, member.host) for member in alive]
-        gpus, w = sum(member.gpus for member in alive), self.stream.workloads[attempt.number]
-        self.given_back[run] = (gpus, at)
-        self.outcome.meter.holds(w.budget, at, -gpus, w.allocated)
-        exits: list[Observation] = [MemberExited(run, m.host, SIGTERM_EXIT, None, True) for m in alive]
-        return [*exits, *(MemberReleased(run, m.host) for m in alive)]
+            return [MemberStarted(run, host) for host in alive]
+        exits: list[Observation] = [MemberExited(run, host, SIGTERM_EXIT, None, True) for host in alive]
+        return [*exits, *(MemberReleased(run, host) for host in alive)]
 
     def _follow(self, at: int, step: Step) -> None:
         super()._follow(at, step)
@@ -114,22 +125,25 @@ class FaultyWorld(World):
                 self.down[command.host] = command.id
                 self._push(at + FENCE_MS, FENCED, command.host)
         state = self.engine.state
-        for run in [run for run in self.broken if run not in state.runs]:
-            self._known_dead(at, run, self.attempts.pop(run))
+        for run, broken in list(self.broken.items()):
+            live = state.runs.get(run)
+            gpus = live.gpus if live is not None else 0
+            if gpus != broken.held:
+                w = self.stream.workloads[self.attempts[run].number]
+                self.outcome.meter.holds(w.budget, at, gpus - broken.held, w.allocated)
+                broken.holds(at, gpus)
+            if live is None:
+                self._known_dead(at, run, self.attempts.pop(run))
         self.outcome.meter.serves(at, state.ledgers.service.rate // GPU)
 
     def _known_dead(self, at: int, run: RunId, attempt: Attempt) -> None:
-        """The engine has given the GPUs back; what is left of the work waits again, or ended."""
+        """All of it has gone, as the engine knows; what is left of the work waits again, or ended."""
         number, outcome = attempt.number, self.outcome
         w = self.stream.workloads[number]
-        gpus, since = self.given_back.pop(run, (0, at))
-        del self.broken[run]
-        outcome.meter.holds(w.budget, at, gpus - w.gpus, w.allocated)
         self._event(at, "release", w.id, run)
         kept = self._kept_ms(attempt) if w.resumable else 0
         self.left_ms[number] -= kept
-        held = w.gpus * (at - attempt.placed_at) - gpus * (at - since)
-        outcome.lost_to_faults_gpu_ms[number] += held - w.gpus * kept
+        outcome.lost_to_faults_gpu_ms[number] += self.broken.pop(run).gpu_ms - w.gpus * kept
         record = self.engine.state.workloads[w.id]
         if record.phase is WorkloadPhase.ENDED:
             self._over(at, run, number)

@@ -91,7 +91,7 @@ def agree(told: dict[str, Any], expected: dict[str, Any]) -> None:
 def test_a_replay_ends_with_all_work_done_and_no_gpu_held_twice(found: list[Job]) -> None:
     world, outcome, events = replayed(found)
     assert None not in outcome.ended_at and not world.attempts
-    assert all(event.at <= outcome.end for event in events)
+    assert outcome.end == max(event.at for event in events if event.kind == "end")
     held: Counter[tuple[str, int]] = Counter()
     places = {event.run: event.members for event in events if event.kind == "place"}
     for event in sorted(events, key=lambda e: (e.at, e.kind == "place")):
@@ -107,19 +107,21 @@ def test_a_replay_ends_with_all_work_done_and_no_gpu_held_twice(found: list[Job]
             assert used == GPU * outcome.meter.accounts[leaf].total(which)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(jobs())
 def test_what_is_lost_is_what_was_held_beyond_the_work(found: list[Job]) -> None:
     """Of a workload that is done: all that its runs held is its work, the delay of the last start, or lost."""
     world, outcome, events = replayed(found)
     places = {event.run: event.at for event in events if event.kind == "place"}
-    held = Counter[str]()
+    held, begun = Counter[str](), {event.workload: event.at for event in events if event.kind == "start"}
     for event in events:
         if event.kind == "release":
             held[event.workload] += event.at - places[event.run]
     for number, w in enumerate(outcome.stream.workloads):
         work = outcome.stream.run_ms[number] + world.rules.start_delay_ms
         assert held[w.id] * w.gpus == outcome.lost_gpu_ms[number] + work * w.gpus
+        last_run = (outcome.ended_at[number] or 0) - begun[w.id]
+        assert last_run == outcome.stream.run_ms[number] or (w.resumable and outcome.preempted[number])
 
 
 @settings(max_examples=40, deadline=None)
@@ -179,6 +181,15 @@ def test_a_preemption_costs_what_was_done_since_the_last_checkpoint() -> None:
     assert told["lost_gpu_h"] == round(lost / HOUR, 6)
     by_path = {b["path"]: b for b in told["budgets"]}
     assert by_path["c"]["preemptions"] == 1 and by_path["lab"]["preemptions"] == 0
+
+
+def test_the_replay_ends_with_the_last_workload() -> None:
+    """The first would have run for long, but is preempted and ends with that."""
+    first = Job("first", T0, 8, 30 * HOUR, 1, min_runtime_ms=HOUR, resumable=False, budget="c")
+    taker = Job("taker", T0 + 2 * HOUR, 8, HOUR, 2, min_runtime_ms=HOUR, budget="lab/a")
+    _, outcome, events = replayed([first, taker], rules=Rules(restarts=False))
+    assert [event.workload for event in events if event.kind == "end"] == ["first", "taker"]
+    assert outcome.end == events[-1].at < T0 + 4 * HOUR and outcome.lost_gpu_ms[0] > 8 * 2 * HOUR
 
 
 def test_work_that_can_never_start_ends_the_replay() -> None:
