@@ -103,8 +103,6 @@ def test_the_report_for_people(said: Said, tmp_path: Path) -> None:
         "FIGURE",
         "Budgets under b.yaml",
         "From default to b.yaml",
-        "gains",
-        "loses",
     ):
         assert words in out
     assert err.startswith("cpu_s ")
