@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from opsconsole.following import Follower
@@ -11,6 +12,7 @@ from opsconsole.probes import is_calm
 from scheduler_core.state import HostRecord
 
 FAULTS = "faults"  # its key in the store
+AT_ONCE = 16  # hosts
 
 
 class Faultbook:
@@ -18,9 +20,13 @@ class Faultbook:
         self.picture = picture
         self.book = read_book(picture.store.get(FAULTS))
 
-    def look(self, wall_ms: int) -> str | None:
-        """At every host. The text to keep, where there is something new."""
-        found = [fault for record in self.picture.state.hosts.values() for fault in self._of(record, wall_ms)]
+    async def look(self, wall_ms: int) -> str | None:
+        """At every host, some at a time: screens and links go on between. The text to keep, where there is news."""
+        found: list[Fault] = []
+        for n, record in enumerate(list(self.picture.state.hosts.values())):
+            if n and n % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            found += self._of(record, wall_ms)
         book = grown(self.book, found)
         if book is None:
             return None

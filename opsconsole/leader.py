@@ -252,7 +252,7 @@ class Leader:
         told: dict[str, int] = {}
         while True:
             await self._keep_newer(sent, told)
-            if (book := self.faults.look(wall_now_ms())) is not None:
+            if (book := await self.faults.look(wall_now_ms())) is not None:
                 with contextlib.suppress(StoreError):
                     await self.journal.write(self.picture.store.put, FAULTS, book)
             await asyncio.sleep(READINGS_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -184,12 +185,12 @@ def test_what_broke_is_kept_by_card_and_slot(
     assert "no card and no slot has broken" in capsys.readouterr().out
     picture = command_line.place.follower()
     picture.read_readings()
-    kept = Faultbook(picture).look(wall_now_ms())
+    kept = asyncio.run(Faultbook(picture).look(wall_now_ms()))
     assert kept is not None
     store = command_line.place.open_store()
     store.put(FAULTS, kept)
     store.close()
-    assert Faultbook(picture).look(wall_now_ms()) is None
+    assert asyncio.run(Faultbook(picture).look(wall_now_ms())) is None
     assert main(["health", "lemons", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["kind"], one["name"], one["score"], one["rules"]) for one in found] == [
