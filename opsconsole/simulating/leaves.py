@@ -20,6 +20,7 @@ class Leaves:
     def __init__(self, jobs: Sequence[Job], tree: BudgetTree | None, rules: Rules, seed: int) -> None:
         self.source, ruled = (rules.budget, ()) if isinstance(rules.budget, str) else ("", rules.budget)
         self.ruled = Drawn(ruled, seed, "budget", "")
+        self.is_free = self.source in ("", "all") and not ruled  # nobody said whose name counts
         if not self.source:
             named = [name for name in ("project", "user") if any(getattr(job, name) for job in jobs)]
             self.source = named[0] if named else "all"
@@ -34,11 +35,12 @@ class Leaves:
         return normal(job.budget or ("all" if self.source == "all" else getattr(job, self.source)))
 
     def of(self, job: Job) -> BudgetId:
-        """By its path, its id, or its name where no other leaf has it. Raises Odd."""
+        """By its path, its id, or its name where no other leaf has it; else to the only leaf. Raises Odd."""
         drawn = self.ruled.of(job)
         path = normal(drawn) if drawn and not job.budget else self._path(job)
-        leaf = self.known.get(path)
-        if leaf is None and len(self.tree.leaves) == 1 and self.source == "all" and not job.budget:
+        others = [job.user] if self.is_free and not drawn and not job.budget else []
+        leaf = next((self.known[name] for name in (path, *others) if name in self.known), None)
+        if leaf is None and others and len(self.tree.leaves) == 1:
             return self.tree.leaves[0]
         if leaf is None:
             raise Odd("no_budget", f"{job.id} of {shown(path)}")

@@ -263,6 +263,11 @@ def test_budgets_by_user_where_there_is_no_project_and_by_rules() -> None:
     ruled = Variant("v", tree=TREE, rules=Rules(budget=(one("b"),)))
     log = Log("log", "", found, 2)
     assert {w.budget for w in make_stream(log, CLUSTER, ruled, 1, 1.0, (0, None)).workloads} == {"lab/b"}
+    one_leaf = Variant("v", tree=BudgetTree.of([Budget(BudgetId("only"), "only")]))
+    assert {w.budget for w in make_stream(log, CLUSTER, one_leaf, 1, 1.0, (0, None)).workloads} == {"only"}
+    users = Variant("v", tree=BudgetTree.of([Budget(BudgetId("ann"), "ann"), Budget(BudgetId("bob"), "bob")]))
+    paid = Log("log", "", [Job("a", T0, 1, HOUR, 1, user="ann", project="p")], 1)
+    assert [w.budget for w in make_stream(paid, CLUSTER, users, 1, 1.0, (0, None)).workloads] == ["ann"]
     lost = make_stream(log, CLUSTER, Variant("v", tree=TREE), 1, 1.0, (0, None))
     assert lost.oddities.counts == {"no_budget": 2} and not lost.workloads
 
