@@ -106,6 +106,8 @@ class Promises:
                 if self.open.pop(wid, None) is not None and not self._capped(wid):
                     raise InvariantBroken(f"the promise to {wid} is taken away: {reason}")
             case Claimed(wid, members):
+                for part in self.claims.get(wid, ()) if not members else ():
+                    self._hinder(part)  # given up in this pass; the next one finds the GPUs
                 self.claims[wid] = members
                 promise = self.open.get(wid)
                 if promise is not None and members == promise.members and promise.at <= now:
@@ -120,6 +122,11 @@ class Promises:
                 self.stopped[run] = None
             case HostLost(host) | HostMoved(host) | MemberLeaked(_, host) | StrayFound(_, host):
                 self._end_on(host)
+
+    def _hinder(self, part: Member) -> None:
+        for promise in self.open.values():
+            if promise.on(part.host, part.slots):
+                promise.hindered_at = self.judge.world.now
 
     def _capped(self, wid: WorkloadId) -> bool:
         """Has any budget above it a cap?"""
