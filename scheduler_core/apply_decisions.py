@@ -7,17 +7,7 @@ from itertools import takewhile
 from scheduler_core.apply_hosts import lost
 from scheduler_core.apply_requests import begin_drain, drop_broken_promises, end_drain
 from scheduler_core.breaker import GPUS_PER_MS, HOSTS_PER_MS
-from scheduler_core.changes import (
-    drop_promises,
-    drop_reservation,
-    hold,
-    set_claim,
-    set_member,
-    set_phase,
-    set_reservation,
-    stopping,
-    touch_host,
-)
+from scheduler_core.changes import hold, set_member, set_phase, stopping, touch_host
 from scheduler_core.decisions import (
     BreakerTripped,
     Claimed,
@@ -37,6 +27,7 @@ from scheduler_core.fleet import HostState
 from scheduler_core.hosttable import HostEvent, move
 from scheduler_core.ids import HostName
 from scheduler_core.observations import By, DrainRequested
+from scheduler_core.promises import drop_promises, drop_reservation, set_claim, set_reservation
 from scheduler_core.settled import News
 from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run
 from scheduler_core.timers import watch_run

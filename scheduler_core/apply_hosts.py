@@ -7,7 +7,7 @@ from dataclasses import replace
 from scheduler_core.apply_budgets import keep_weights
 from scheduler_core.apply_requests import drop_broken_promises, end_drain, move_host
 from scheduler_core.budget import Budget, BudgetTree
-from scheduler_core.changes import add_host, budgets_in_use, remove_host, set_inventory, set_member, touch_host
+from scheduler_core.changes import add_host, remove_host, set_member, touch_host
 from scheduler_core.contract import gang_breaks_at
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.fleet import Host, HostState, Reach
@@ -27,6 +27,7 @@ from scheduler_core.observations import (
     RequestRefused,
 )
 from scheduler_core.outcomes import finish_run
+from scheduler_core.rebuilding import budgets_in_use, set_inventory
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, Run
 from scheduler_core.timers import rebuild_timers, watch_host
 

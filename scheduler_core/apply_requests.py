@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.breaker import still_waits
-from scheduler_core.changes import (
-    drop_claim,
-    drop_promises,
-    drop_reservation,
-    enqueue,
-    replace_workload,
-    set_phase,
-    touch_host,
-)
+from scheduler_core.changes import enqueue, replace_workload, set_phase, touch_host
 from scheduler_core.decisions import Member, StopCause, StopDecided
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.hosttable import HostEvent, move
@@ -31,6 +23,7 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.outcomes import end
+from scheduler_core.promises import drop_claim, drop_promises, drop_reservation
 from scheduler_core.state import ENDED_KEEP_MS, ClusterState, DrainRecord, HostRecord, WorkloadRecord
 from scheduler_core.workload import Outcome, WorkloadPhase
 

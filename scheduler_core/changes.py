@@ -4,36 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.budget import BudgetTree
-from scheduler_core.decisions import Member, Reserved, StopDecided
+from scheduler_core.decisions import StopDecided
 from scheduler_core.fleet import Host
-from scheduler_core.ids import BudgetId, HostName, RunId
-from scheduler_core.index import Index
-from scheduler_core.policy import Policy
+from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.state import ClusterState, HostRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU
-from scheduler_core.workload import Workload, WorkloadPhase
+from scheduler_core.workload import WorkloadPhase
 
-# -- the cluster --------------------------------------------------------------------------------------------------
-
-
-def set_inventory(state: ClusterState, policy: Policy, tree: BudgetTree) -> None:
-    """New knobs and weights count from now on; sums below budgets are made anew, since parents may differ."""
-    state.policy = policy
-    _recharge(state, tree)
-    state.budgets = tree
-    rebuild(state)
-    state.dirty = True
-
-
-def _recharge(state: ClusterState, tree: BudgetTree) -> None:
-    """Runs of a moved budget leave their old ancestors' ledgers and enter the new ones (rule 2)."""
-    for run in state.runs.values():
-        old, new = state.budgets.chains.get(run.budget, ()), tree.chains[run.budget]
-        if old != new:
-            _charge(state, old, state.now, -run.gpus * GPU, run.allocated)
-            _charge(state, new, state.now, run.gpus * GPU, run.allocated)
-            run.charged_from = state.now
+# -- hosts -----------------------------------------------------------------------------------------------------------
 
 
 def add_host(state: ClusterState, host: Host, /, **fields: Any) -> HostRecord:
@@ -65,11 +43,11 @@ def touch_host(state: ClusterState, record: HostRecord, /, **fields: Any) -> Non
     if after != before:
         state.ledgers.service.change(state.now, (after - before) * GPU)
         record.counted = after
-    if _see(state, record) or after != before:
+    if see_host(state, record) or after != before:
         state.dirty = True
 
 
-def _see(state: ClusterState, record: HostRecord) -> bool:
+def see_host(state: ClusterState, record: HostRecord) -> bool:
     """What the host could give now. True where it is more than before: then somebody may start."""
     if state.hosts.get(record.host.name) is not record:
         return False  # it has left
@@ -120,98 +98,14 @@ def replace_workload(state: ClusterState, record: WorkloadRecord, **fields: Any)
     state.dirty = True
 
 
-# -- claims -------------------------------------------------------------------------------------------------------
+# -- runs ---------------------------------------------------------------------------------------------------------
 
 
-def set_claim(
-    state: ClusterState, record: WorkloadRecord, members: tuple[Member, ...], waits_for: tuple[RunId, ...]
-) -> None:
-    """Holds these slots for the workload (rule 19), and its whole min runtime as a commitment (rule 7)."""
-    drop_promises(state, record)
-    if not members:
-        return
-    record.claim, record.waits_for = members, waits_for
-    for member in members:
-        host = state.hosts[member.host]
-        touch_host(state, host, claimed=host.claimed | member.slots)
-    _count_claim(state, record, +1)
-
-
-def drop_claim(state: ClusterState, record: WorkloadRecord) -> None:
-    if not record.claim:
-        return
-    _count_claim(state, record, -1)
-    for member in record.claim:
-        if (host := state.hosts.get(member.host)) is not None:
-            touch_host(state, host, claimed=host.claimed & ~member.slots)
-    record.claim, record.waits_for = (), ()
-
-
-def _count_claim(state: ClusterState, record: WorkloadRecord, sign: int) -> None:
-    workload, index = record.workload, state.index
-    if sign > 0:
-        index.claimants[workload.id] = None
-    else:
-        del index.claimants[workload.id]
-    for budget in state.budgets.chains[workload.budget]:
-        index.claimed[budget] += sign * workload.gpus
-    _commit_whole(state, workload, sign)
-
-
-def _commit_whole(state: ClusterState, workload: Workload, sign: int) -> None:
-    """Its whole min runtime is promised, or no longer (rule 7)."""
-    amount = workload.gpus * GPU * workload.min_runtime_ms
-    state.index.fix(state.budgets.chains[workload.budget], sign * amount)
-    state.index.news.promised(amount)
-    state.index.news.leaves[workload.budget] = None
-
-
-# -- reservations (rule 21) ---------------------------------------------------------------------------------------
-
-
-def set_reservation(state: ClusterState, record: WorkloadRecord, made: Reserved) -> None:
-    """The workload's, and its whole min runtime is a commitment (rule 7). A pass looks again when its instant comes."""
-    drop_reservation(state, record)
-    record.reserved = made
-    _count_reservation(state, record, +1)
-    state.index.wake_at(made.at, "reserved", record.workload.id)
-
-
-def drop_reservation(state: ClusterState, record: WorkloadRecord) -> None:
-    """Its hosts may be of use to others now."""
-    if record.reserved is None:
-        return
-    _count_reservation(state, record, -1)
-    hosts: dict[HostName, None] = {m.host: None for m in record.reserved.members if m.host in state.hosts}
-    state.index.news.hosts |= hosts
-    state.index.news.opened |= hosts
-    record.reserved = None
-    state.dirty = True
-
-
-def _count_reservation(state: ClusterState, record: WorkloadRecord, sign: int) -> None:
-    workload, index = record.workload, state.index
-    if sign > 0:
-        index.reservations[workload.id] = None
-    else:
-        del index.reservations[workload.id]
-    _commit_whole(state, workload, sign)
-
-
-def drop_promises(state: ClusterState, record: WorkloadRecord) -> None:
-    """Nothing is held or reserved for the workload any more: it starts, or does not want to."""
-    drop_claim(state, record)
-    drop_reservation(state, record)
-
-
-def _charge(state: ClusterState, chain: tuple[BudgetId, ...], at: int, delta: int, allocated: bool) -> None:
+def charge(state: ClusterState, chain: tuple[BudgetId, ...], at: int, delta: int, allocated: bool) -> None:
     """The budgets hold so many more GPU-thousandths from `at` on (rule 2)."""
     state.ledgers.charge(chain, at, delta, allocated)
     for budget in chain:
         state.index.lines.pop(budget, None)
-
-
-# -- runs ---------------------------------------------------------------------------------------------------------
 
 
 def hold(state: ClusterState, run: Run) -> None:
@@ -222,9 +116,9 @@ def hold(state: ClusterState, run: Run) -> None:
         host.runs.append(run.id)
         touch_host(state, host, held=host.held | member.slots)
     chain = state.budgets.chains[run.budget]
-    _charge(state, chain, state.now, run.gpus * GPU, run.allocated)
+    charge(state, chain, state.now, run.gpus * GPU, run.allocated)
     state.index.news.promised(run.gpus * GPU * run.min_runtime_ms)
-    _index_run(state, run)
+    index_run(state, run)
 
 
 def started(state: ClusterState, run: Run, at: int) -> None:
@@ -281,7 +175,7 @@ def set_member(state: ClusterState, run: Run, name: HostName, phase: MemberPhase
 
 def _uncharge(state: ClusterState, run: Run, member: MemberRecord, at: int) -> None:
     chain, count = state.budgets.chains[run.budget], member.slots.bit_count()
-    _charge(state, chain, at, -count * GPU, run.allocated)
+    charge(state, chain, at, -count * GPU, run.allocated)
     for budget in chain:
         state.index.held[budget] -= count
 
@@ -311,7 +205,7 @@ def _forget_start(state: ClusterState, run: Run) -> None:
         state.index.fix(state.budgets.chains[run.budget], -run.gpus * GPU * run.min_runtime_ms)
 
 
-def _index_run(state: ClusterState, run: Run) -> None:
+def index_run(state: ClusterState, run: Run) -> None:
     index, chain = state.index, state.budgets.chains[run.budget]
     index.ranks(run.budget, state.workloads[run.workload].workload.priority)
     for budget in chain:
@@ -327,33 +221,3 @@ def _index_run(state: ClusterState, run: Run) -> None:
         index.fix(chain, run.gpus * GPU * run.min_runtime_ms)
     else:
         index.promise(run.id, run.started_at + run.min_runtime_ms, run.gpus, chain, state.now)
-
-
-# -- everything ---------------------------------------------------------------------------------------------------
-
-
-def rebuild(state: ClusterState) -> None:
-    """Makes the index anew from the records: after a restart, and when the tree changed."""
-    state.index = Index()
-    for host in state.hosts.values():
-        _see(state, host)
-    for run in state.runs.values():
-        _index_run(state, run)
-    waiting = WorkloadPhase.WAITING
-    state.index.fill(r.workload for r in state.workloads.values() if r.phase is waiting)
-    for record in state.workloads.values():
-        if record.claim:
-            _count_claim(state, record, +1)
-        if record.reserved is not None:
-            _count_reservation(state, record, +1)
-
-
-def budgets_in_use(state: ClusterState) -> dict[BudgetId, None]:
-    """Budgets that may not vanish: they hold workloads, runs or usage (rule 2)."""
-    used = {r.workload.budget: None for r in state.workloads.values() if r.phase is not WorkloadPhase.ENDED}
-    used |= {run.budget: None for run in state.runs.values()}
-    window = state.policy.lookback_ms
-    for budget in state.budgets.leaves:
-        if any(state.ledgers.used(budget, state.now, window, kind) for kind in (True, False)):
-            used[budget] = None
-    return used

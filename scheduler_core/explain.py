@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scheduler_core.caps import headroom
 from scheduler_core.cursor import LeafCursor
 from scheduler_core.decisions import Reserved
 from scheduler_core.earliest import Leaves, room_from
@@ -15,7 +16,6 @@ from scheduler_core.grounds import told_apart
 from scheduler_core.ids import ROOT, BudgetId
 from scheduler_core.index import signature
 from scheduler_core.placement import protection_end, sizes_for
-from scheduler_core.preemption import headroom
 from scheduler_core.reservations import Reservations
 from scheduler_core.reserving import holders
 from scheduler_core.settled import Signature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
 
 from scheduler_core.decisions import Standing
@@ -122,6 +122,20 @@ class Standings:
             int(self.entitlement(budget)),
             siblings.index(budget) + 1,
         )
+
+
+def turn_comes_after(standings: Standings, leaf: BudgetId) -> Callable[[BudgetId], bool]:
+    """Does another leaf come after this one in order, or is it this one? What comes before has had its turn."""
+    tree, ranked = standings.tree, standings.ranked
+    siblings = {branch: tuple(ranked(tree.by_id[branch].parent)) for branch in tree.chains[leaf]}  # as of now
+
+    def turn_comes(other: BudgetId) -> bool:
+        for branch, order in siblings.items():
+            if (theirs := next((b for b in tree.chains[other] if b in order), None)) is not None:
+                return order.index(theirs) >= order.index(branch)
+        return False
+
+    return turn_comes
 
 
 class Takers:

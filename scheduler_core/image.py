@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from scheduler_core.budget import Budget, BudgetTree
-from scheduler_core.changes import rebuild
 from scheduler_core.decisions import StopDecided
 from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
 from scheduler_core.observations import AutoDrainProposed
 from scheduler_core.policy import Policy
+from scheduler_core.rebuilding import rebuild
 from scheduler_core.state import ClusterState, DrainRecord, Failure, HostRecord, Run, WeightByHand, WorkloadRecord
 from scheduler_core.timers import rebuild_timers
 from scheduler_core.usage import Ledgers

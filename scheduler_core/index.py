@@ -1,6 +1,6 @@
 """Derived tables of a ClusterState, so that a pass costs leaves and hosts with room, not workloads x hosts.
 
-Nothing here is a fact of its own: `changes.rebuild` makes it again from the records, and `invariants` compares the two.
+Nothing here is a fact of its own: module rebuilding makes it again from the records, and `invariants` compares the two.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from scheduler_core.changes import rebuild
 from scheduler_core.contract import breaks_contract
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.index import Index
+from scheduler_core.rebuilding import rebuild
 from scheduler_core.reservations import yields_at
 from scheduler_core.reserving import holders
 from scheduler_core.state import ClusterState

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler_core.changes import drop_claim, drop_promises, drop_run, set_phase
+from scheduler_core.changes import drop_run, set_phase
 from scheduler_core.decisions import Member, StopCause
+from scheduler_core.promises import drop_claim, drop_promises
 from scheduler_core.state import (
     ENDED_KEEP_MS,
     Attempt,

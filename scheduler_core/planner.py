@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduler_core.agenda import agenda, patience_over, widen
+from scheduler_core.caps import under_caps
 from scheduler_core.cursor import NOBODY, LeafCursor, TreeCursor
 from scheduler_core.decisions import (
     Claimed,
@@ -18,17 +19,17 @@ from scheduler_core.decisions import (
     StopCause,
     StopDecided,
 )
-from scheduler_core.fairshare import Standings, Takers, commitment
+from scheduler_core.fairshare import Standings, Takers, commitment, turn_comes_after
 from scheduler_core.gangs import kept_gangs
 from scheduler_core.grounds import preemption_reason, reservation_reason, side_against, standings_of
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import leaf_key
 from scheduler_core.placement import Room
-from scheduler_core.preemption import NoPlan, Plan, Search, headroom
+from scheduler_core.preemption import NoPlan, Plan, Search
 from scheduler_core.prospects import Prospects
 from scheduler_core.reserving import holders, may_begin, new_reservations
 from scheduler_core.settled import Blocked, Settled, Signature, Spans, covered
-from scheduler_core.state import ClusterState, Run, WorkloadRecord
+from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.victims import Pool, Victim
 from scheduler_core.workload import Workload
 
@@ -94,7 +95,7 @@ class _Pass:
             closed = self.room.reservations.closed_to(record.workload) if free else {}
             if any(m.slots & closed.get(m.host, 0) for m in record.claim):
                 self.decisions.append(Claimed(wid, (), ()))  # it comes too late for what is reserved there
-            elif free and self._under_caps(record, claimed=True):
+            elif free and under_caps(self.room, record, claimed=True):
                 self.decisions.append(Placed(wid, record.next_run, record.claim))
 
     def _claim_free(self, name: HostName, slots: int) -> bool:
@@ -105,7 +106,7 @@ class _Pass:
         """Rule 25: what a drain leaves of a gang is held for it."""
         for claim in kept_gangs(self.state, self.room):
             record = self.state.workloads[claim.workload]
-            if self._under_caps(record):
+            if under_caps(self.room, record):
                 self.decisions.append(claim)
                 self._take(record, claim.members)
 
@@ -117,7 +118,7 @@ class _Pass:
 
     def _begin(self, record: WorkloadRecord, made: Reserved) -> None:
         runs = holders(self.state, made.members)
-        if not self._under_caps(record, leaving=runs):
+        if not under_caps(self.room, record, leaving=runs):
             self.decisions.append(ReservationEnded(made.workload, "max_gpus of its budgets leaves no room for it"))
             self.room.reservations.drop(made.workload)
             self.agenda.heads[record.workload.budget] = None
@@ -212,7 +213,7 @@ class _Pass:
     def _try(self, record: WorkloadRecord, kind: Signature, cursor: LeafCursor) -> bool:
         """Rule 15: free GPUs, else preempt. (Consolidation, rule 20, takes its place here.) A leaf's first that can
         neither is its blocked head."""
-        head, capped = cursor.blocked is None, not self._under_caps(record)
+        head, capped = cursor.blocked is None, not under_caps(self.room, record)
         span = record.workload.yields_after_ms
         dead = covered(self.dead, kind, span)
         if not capped and not dead and self._place(record):
@@ -260,19 +261,6 @@ class _Pass:
         failed = known is not None if head else kind in self.agenda.revived and kind not in self.agenda.anywhere
         return self.agenda.hosts if failed else None
 
-    def _under_caps(self, record: WorkloadRecord, claimed: bool = False, leaving: Sequence[Run] = ()) -> bool:
-        """Rule 8, with what the pass has given away so far, once `leaving` have gone. A claim is counted already.
-
-        What a drained gang still holds goes before it starts anew.
-        """
-        state, gpus = self.state, 0 if claimed else record.workload.gpus
-        chains, own = state.budgets.chains, (state.runs[record.run],) if record.run else ()
-        for budget in chains[record.workload.budget]:
-            leaves = sum(run.gpus for run in (*own, *leaving) if budget in chains[run.budget])
-            if headroom(state, budget, self.room.given.get(budget, 0), gpus - leaves) < 0:
-                return False
-        return True
-
     def _place(self, record: WorkloadRecord) -> bool:
         members = self.room.find(record.workload)
         if members is None:
@@ -315,23 +303,10 @@ class _Pass:
             self.preemptable_gpus -= 0 if reserved else victim.run.gpus
         self.pool.failures.clear()
         self.decisions.append(Claimed(record.workload.id, plan.members, plan.waits_for))
-        turn_comes = (lambda leaf: True) if reserved else self._turn_comes_after(record.workload.budget)
+        turn_comes = (lambda leaf: True) if reserved else turn_comes_after(self.standings, record.workload.budget)
         self._take(record, plan.members)
         hosts: dict[HostName, None] = {name: None for victim in plan.victims for name in victim.run.members}
         self.cursor.add(widen(self.agenda, self.settled, self.prospects, hosts, turn_comes))
-
-    def _turn_comes_after(self, leaf: BudgetId) -> Callable[[BudgetId], bool]:
-        """Does another leaf come after this one in order, or is it this one? What comes before has had its turn."""
-        tree, ranked = self.state.budgets, self.standings.ranked
-        siblings = {branch: ranked(tree.by_id[branch].parent) for branch in tree.chains[leaf]}
-
-        def turn_comes(other: BudgetId) -> bool:
-            for branch, order in siblings.items():
-                if (theirs := next((b for b in tree.chains[other] if b in order), None)) is not None:
-                    return order.index(theirs) >= order.index(branch)
-            return False
-
-        return turn_comes
 
     def _stop(self, record: WorkloadRecord, victim: Victim, reserved: bool) -> StopDecided:
         """Rule 23: the figures of this moment go with the decision."""
@@ -369,7 +344,7 @@ class _Pass:
     def _take_free(self, cursor: LeafCursor, unfit: Spans) -> None:
         while (found := cursor.next(unfit)) is not None:
             record = self.state.workloads[found[0]]
-            if record.not_before > self.state.now or not self._under_caps(record):
+            if record.not_before > self.state.now or not under_caps(self.room, record):
                 continue
             if not self._place(record):
                 unfit[found[1]] = 0

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from scheduler_core.caps import headroom
 from scheduler_core.cheapest import UNLIMITED, Item, cheapest
 from scheduler_core.decisions import Member
 from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.placement import Room, sizes_for
 from scheduler_core.prospects import Claimant, Prospects
 from scheduler_core.shapes import Shape, matches, shapes
-from scheduler_core.state import ClusterState
 from scheduler_core.units import PPM, lowest_bits
 from scheduler_core.victims import Failure, Pool, Rights, Victim
 from scheduler_core.workload import Workload
@@ -345,12 +345,3 @@ class Search:
 
 def _dearest(victim: Victim) -> tuple[int, int, RunId]:
     return (victim.tier, victim.lost, victim.run.id)
-
-
-def headroom(state: ClusterState, budget: BudgetId, given: int, gpus: int) -> int:
-    """GPUs left below the budget's cap after `gpus` more (fewer, if negative: rule 8), claims counted as held; negative
-    when over."""
-    cap = state.budgets.by_id[budget].max_gpus
-    if cap is None:
-        return max(gpus, 0)  # never binds
-    return cap - state.index.held[budget] - state.index.claimed[budget] - given - gpus

@@ -57,11 +57,11 @@ MUTANTS = (
         "run.stop is None and not run",
     ),
     Mutant("promise: no right is needed", "earliest", "return run.budget in weaker", "return True"),
-    Mutant("promise: two for a leaf", "reserving", "if leaf in taken or leaf", "if leaf"),
+    Mutant("promise: two for a leaf", "reserving", "if not (leaf in taken or leaf", "if not (leaf"),
     Mutant("promise: given twice", "earliest", "room.reservations.others(workload.id)", "{}"),
     Mutant(
         "promise: no commitment",
-        "changes",
+        "promises",
         "_commit_whole(state, workload, sign)\n\n\ndef drop_promises",
         "pass\n\n\ndef drop_promises",
     ),
@@ -102,11 +102,11 @@ MUTANTS = (
     Mutant("weight upside down", "budget", "plain_lcm // plain[k], over", "plain[k], over"),
     Mutant(
         "cap off by one",
-        "preemption",
+        "caps",
         "return cap - state.index.held[budget]",
         "return cap + 1 - state.index.held[budget]",
     ),
-    Mutant("claims do not count for caps", "preemption", " - state.index.claimed[budget] - given", " - given"),
+    Mutant("claims do not count for caps", "caps", " - state.index.claimed[budget] - given", " - given"),
     Mutant("priority upside down", "index", "return (-workload.priority, ", "return (workload.priority, "),
     # -- the contract (rules 10 to 14)
     Mutant(

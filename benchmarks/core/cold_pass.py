@@ -7,10 +7,10 @@ from statistics import median
 from time import perf_counter
 
 from benchmarks.core import worlds
-from scheduler_core.changes import rebuild
 from scheduler_core.decisions import Claimed, Placed, StopDecided
 from scheduler_core.engine import Engine
 from scheduler_core.planner import plan_pass
+from scheduler_core.rebuilding import rebuild
 
 GOAL_MS = 250
 

@@ -15,11 +15,12 @@ from opsconsole.config.scalars import parse_name, suggestion
 from opsconsole.config.workloads import Site, Strictness, build_workload
 from opsconsole.config.yamlio import Source
 from scheduler_core.budget import BudgetTree
-from scheduler_core.changes import add_host, enqueue, hold, rebuild, set_inventory, started
+from scheduler_core.changes import add_host, enqueue, hold, started
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import DrainId, HostName, WorkloadId, run_id
 from scheduler_core.observations import By
 from scheduler_core.policy import Policy
+from scheduler_core.rebuilding import rebuild, set_inventory
 from scheduler_core.state import ClusterState, DrainRecord, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import DAY, GPU, GPU_HOUR, count, lowest_bits
 from scheduler_core.workload import Workload, WorkloadPhase

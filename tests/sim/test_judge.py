@@ -75,7 +75,7 @@ def promises_gpus_that_are_still_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def minds_no_cap(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planner._Pass, "_under_caps", lambda *_, **__: True)
+    patch.setattr(planner, "under_caps", lambda *_, **__: True)
 
 
 def preempts_without_a_plan(patch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from random import Random
 
 from scheduler_core.budget import Budget, BudgetTree
-from scheduler_core.changes import add_host, enqueue, hold, rebuild, set_inventory, started, stopping, touch_host
+from scheduler_core.changes import add_host, enqueue, hold, started, stopping, touch_host
 from scheduler_core.decisions import StopCause, StopDecided
 from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.ids import ROOT, BudgetId, HostName, WorkloadId, run_id
 from scheduler_core.policy import Policy
+from scheduler_core.rebuilding import rebuild, set_inventory
 from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run, WorkloadRecord
 from scheduler_core.units import GPU, HOUR, MINUTE, WEIGHT, lowest_bits
 from scheduler_core.workload import Workload, WorkloadPhase
