@@ -95,7 +95,7 @@ class Outcome:
 class World:
     def __init__(self, stream: Stream, hosts: Sequence[Host], policy: Policy, rules: Rules, begin: int) -> None:
         self.stream, self.rules = stream, rules
-        self.engine = Engine()
+        self.engine = self.begins(hosts, policy, begin)
         self.heap: list[tuple[int, int, int, str]] = []  # when, number, what, of which run or host
         self.pushed = self.ended = 0
         self.attempts: dict[RunId, Attempt] = {}
@@ -104,17 +104,22 @@ class World:
         meter = Meter(stream.tree, begin)
         self.outcome = Outcome.nothing_yet(stream, meter, begin)
         self.tell: list[Callable[[Event], None]] = []  # who hears of everything that happens
-        self.engine.step(begin, [InventoryLoaded(policy, stream.tree.budgets, tuple(hosts))])
-        self.engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
         meter.serves(begin, sum(host.gpus for host in hosts))
+
+    def begins(self, hosts: Sequence[Host], policy: Policy, begin: int) -> Engine:
+        """With every host empty and answering."""
+        engine = Engine()
+        engine.step(begin, [InventoryLoaded(policy, self.stream.tree.budgets, tuple(hosts))])
+        engine.step(begin, [HostSeen(host.name, "boot") for host in hosts])
+        return engine
 
     def run(self, until: int | None, progress: Progress) -> Outcome:
         """To the end of the period, or until everything has ended. Raises Cancelled."""
         workloads, engine, heap, outcome = self.stream.workloads, self.engine, self.heap, self.outcome
         arrived, count, at = 0, len(workloads), outcome.begin
         while True:
-            if self.ended == count:
-                break  # what is left of the heap is about runs that were stopped
+            if self._is_over():
+                break
             instants = [heap[0][0]] if heap else []
             if arrived < count:
                 instants.append(workloads[arrived].submitted_at)
@@ -138,6 +143,10 @@ class World:
         outcome.end = at if until is None else until
         outcome.meter.close(outcome.end)
         return outcome
+
+    def _is_over(self) -> bool:
+        """What is left of the heap is about runs that were stopped."""
+        return self.ended == len(self.stream.workloads)
 
     def _goes_on(self, wake: int | None) -> bool:
         """Can anything still come of what is on the heap, or of time?"""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opsconsole.memory import set_apart
+from opsconsole.simulating.cores import on_cores
 from opsconsole.simulating.faults import FaultyWorld
 from opsconsole.simulating.files import write_events, write_hours
 from opsconsole.simulating.gantt import Runs, draw_gantt
@@ -24,8 +21,6 @@ from opsconsole.simulating.replay import Outcome, World
 from opsconsole.simulating.setup import Variant
 from opsconsole.simulating.workloads import Stream, make_stream
 from scheduler_core.fleet import Host
-
-LOOK_S = 0.1  # between two looks at how far the others are
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,71 +99,10 @@ def _result(outcome: Outcome, study: Study, skipped: int) -> Result:
 
 def replay_all(study: Study, workers: int, progress: Callable[[float], None]) -> list[list[Result]]:
     """By variant and seed. `progress` hears the part that is done. Ctrl-C ends all of it: KeyboardInterrupt."""
-    tasks = study.tasks()
-    if min(workers, len(tasks)) == 1:
-        results = [_here(study, task, at / len(tasks), len(tasks), progress) for at, task in enumerate(tasks)]
-    else:
-        results = _on_cores(study, tasks, min(workers, len(tasks)), progress)
+    results = on_cores(partial(_replay, study), study.tasks(), workers, progress)
     seeds = len(study.seeds)
     return [results[at : at + seeds] for at in range(0, len(results), seeds)]
 
 
-def _here(study: Study, task: tuple[int, int], before: float, total: int, progress: Callable[[float], None]) -> Result:
-    def heard(part: float) -> bool:
-        progress(before + part / total)
-        return True
-
-    return replay_one(study, *task, heard)
-
-
-# -- on several cores ---------------------------------------------------------------------------------------------
-
-_shared: dict[str, Any] = {}  # of a worker: what it was started with
-
-
-def _on_cores(
-    study: Study, tasks: Sequence[tuple[int, int]], workers: int, progress: Callable[[float], None]
-) -> list[Result]:
-    context = get_context("fork")  # the log is not copied: it may be large
-    parts, given_up = context.Array("d", len(tasks), lock=False), context.Event()
-    with ProcessPoolExecutor(workers, context, _start, (study, parts, given_up, os.getpid())) as pool:
-        try:
-            with _ctrl_c_later():  # and never in the workers, which inherit that
-                futures = [pool.submit(_in_worker, at, task) for at, task in enumerate(tasks)]
-            for _ in _until_done(futures):
-                progress(sum(parts) / len(tasks))
-            return [future.result() for future in futures]
-        finally:
-            given_up.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _ctrl_c_later() -> Iterator[None]:
-    """One that comes meanwhile is heard at the end."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _until_done(futures: Sequence[Future[Result]]) -> Iterator[None]:
-    """Until all are done, or one of them failed."""
-    while True:
-        done, pending = wait(futures, LOOK_S, FIRST_EXCEPTION)
-        yield
-        if not pending or any(future.exception() is not None for future in done):
-            return
-
-
-def _start(study: Study, parts: Any, given_up: Any, parent: int) -> None:
-    _shared.update(study=study, parts=parts, given_up=given_up, parent=parent)
-
-
-def _in_worker(at: int, task: tuple[int, int]) -> Result:
-    def heard(part: float) -> bool:
-        _shared["parts"][at] = part
-        return os.getppid() == _shared["parent"] and not _shared["given_up"].is_set()
-
-    return replay_one(_shared["study"], *task, heard)
+def _replay(study: Study, task: tuple[int, int], progress: Callable[[float], bool]) -> Result:
+    return replay_one(study, *task, progress)
