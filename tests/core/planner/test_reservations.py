@@ -7,6 +7,7 @@ from dataclasses import replace
 from scheduler_core.decisions import Placed, ReservationEnded, Reserved, StopDecided
 from scheduler_core.engine import Engine
 from scheduler_core.explain import Explainer, Hold, HoldKind
+from scheduler_core.fairshare import Standings
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.image import from_image, to_image
 from scheduler_core.observations import (
@@ -19,7 +20,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.policy import Policy
 from scheduler_core.reservations import victims_wait_ms
-from scheduler_core.units import HOUR
+from scheduler_core.units import GPU, HOUR
 from tests.core.clusters import MIN, OPS, PASS, Cluster, budgets, of_kind
 
 TWO = {"h1": 8, "h2": 8}
@@ -113,6 +114,14 @@ def test_at_most_one_a_leaf_and_so_many_in_all() -> None:
         assert len(made) == most and all(reserved.workload.startswith("one") for reserved in made)
 
 
+def test_it_counts_as_used_until_real_usage_replaces_it() -> None:
+    c = gang_waits()
+    whole = 16 * GPU * HOUR
+    assert Standings(c.engine.state).committed(BudgetId("a")) == whole
+    c.see(CancelRequested(WorkloadId("gang"), OPS))
+    assert Standings(c.engine.state).committed(BudgetId("a")) == 0
+
+
 # -- who may use the GPUs until then ----------------------------------------------------------------------------------
 
 
@@ -142,6 +151,25 @@ def test_who_has_to_wait_for_victims_first_must_be_through_all_the_sooner() -> N
         assert [c.engine.state.runs[s.run].workload for s in of_kind(step, StopDecided)] == victims
 
 
+def test_a_claim_that_comes_too_late_is_given_up() -> None:
+    """Its victim's host answers only now and then, for longer than anybody could reckon with."""
+    c = gang_waits()
+    c.submit("free", "b", 8, 0)
+    c.later(PASS)
+    left = ends_of(c, "long") - c.now - c.policy.start_timeout_ms - victims_wait_ms(c.policy)
+    c.submit("claimant", "b", 8, left)
+    assert [m.host for m in c.workload("claimant").claim] == ["h2"]
+    for _ in range(6):
+        c.see(HostUnreachable(HostName("h2"), "no route"))
+        c.later(c.policy.lost_after_ms - MIN)
+        c.see(c.seen("h2"))
+        c.later(MIN // 2)
+    gone(c, "free", "h2")
+    c.later(PASS)
+    assert c.workload("claimant").run is None and not c.workload("claimant").claim
+    assert hold(c, "claimant").kind is HoldKind.RESERVED and promise(c, "gang") is not None
+
+
 def test_a_limit_shorter_than_the_minimum_counts_and_unallocated_work_is_welcome() -> None:
     c = gang_waits()
     c.submit("limited", "b", 4, 8 * HOUR, time_limit_ms=HOUR)
@@ -164,7 +192,9 @@ def test_later_arrivals_do_not_take_it_away() -> None:
     end = ends_of(c, "long")
     c.submit("better", "c", 8, 8 * HOUR)
     c.submit("urgent", "a", 8, 8 * HOUR, priority=9)
+    c.later(2 * MIN)
     assert c.workload("better").run is None and c.workload("urgent").run is None
+    assert promise(c, "better") is None and promise(c, "urgent") is None, "one a leaf, and none where no GPU is left"
     c.later(end - c.now)
     gone(c, "long", "h1")
     c.later(PASS)
