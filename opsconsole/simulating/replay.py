@@ -167,8 +167,13 @@ class World:
         for command in step.commands:
             if isinstance(command, StartMember) and command.rank == 0:
                 self._push(at + self.rules.start_delay_ms, STARTS, command.run)
-            elif isinstance(command, StopMember) and command.host == self.attempts[command.run].members[0].host:
+            elif isinstance(command, StopMember) and self._is_first(command):
                 self._push(at + self.rules.stop_delay_ms, STOPS, command.run)
+
+    def _is_first(self, command: StopMember) -> bool:
+        """A run stops whole, with its first member; one that this world does not know stops nowhere."""
+        attempt = self.attempts.get(command.run)
+        return attempt is not None and command.host == attempt.members[0].host
 
     def _push(self, at: int, kind: int, name: str) -> None:
         self.pushed += 1
