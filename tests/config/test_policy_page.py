@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ EXAMPLES = sorted((DOCS / "examples/rules").glob("*.yaml"))
 
 def table(report: dict[str, Any]) -> str:
     """The decisions of a pass; where there are none, the balances."""
+    rows: list[tuple[str, ...]]
     if not report["decisions"]:
         rows = [(f"`{row['budget']}`", number(row["balance"]), str(row["rank"])) for row in report["order"]]
         return lines(("budget", "balance", "rank among its siblings"), rows)
@@ -29,7 +31,7 @@ def table(report: dict[str, Any]) -> str:
     return lines(("decision", "workload", "GPUs", "because"), rows)
 
 
-def lines(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def lines(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ("---",) * len(head), *rows))
 
 
