@@ -37,13 +37,13 @@ class Variant:
     rules: Rules = field(default_factory=Rules)
 
 
-def parse_cluster(text: str) -> tuple[Host, ...]:
+def parse_cluster(text: str, option: str = "--cluster") -> tuple[Host, ...]:
     """`128x8`, or several kinds: `16x8,4x4`. Raises UsageError."""
     hosts: list[Host] = []
     for part in text.split(","):
         found = re.fullmatch(r"\s*([1-9][0-9]{0,4})\s*[x×*]\s*([1-9][0-9]{0,1})\s*", part)
         if found is None or int(found[2]) > MOST_GPUS or len(hosts) + int(found[1]) > MOST_HOSTS:
-            what = f"--cluster: {shown(text)} is no cluster of at most {MOST_HOSTS} hosts of 1 to {MOST_GPUS} GPUs"
+            what = f"{option}: {shown(text)} is no cluster of at most {MOST_HOSTS} hosts of 1 to {MOST_GPUS} GPUs"
             raise UsageError(what, advice="write hosts x GPUs, for example 128x8")
         number, gpus = int(found[1]), int(found[2])
         hosts += [Host(HostName(f"gpu{len(hosts) + n:05}"), gpus) for n in range(1, number + 1)]
