@@ -18,7 +18,7 @@ from opsconsole.site import Site
 from scheduler_core.state import ClusterState
 
 FOLLOW_S = 0.2
-KEPT_MS = 5_000
+KEPT_MS = 15_000
 EVENTS_KEPT = 5000
 LOOK_BACK_MS = 24 * 3_600_000
 
@@ -56,8 +56,8 @@ class Follower:
         return self.engine.state
 
     def kept(self) -> dict[str, Any]:
-        """Where screens keep what they worked out of all workloads: empty again once anything is decided, and every few
-        seconds, since a few reasons move with time alone.
+        """Where screens keep what they worked out of all workloads: empty again once anything is decided, and four
+        times a minute, since a few reasons move with time alone.
         """
         at = (self.decided, self.clock.now() // KEPT_MS)
         if at != self._kept_at or at[0] is None:

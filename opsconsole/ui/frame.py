@@ -99,7 +99,8 @@ def status_cells(app: ConsolePages) -> list[Cell]:
         return [Cell(f" {clean(app.note)}")]
     cut = clean(app.table.cut()) if app.table is not None else ""
     told = app.asking.cells(app.size.width - cell_len(cut) - 3 if cut else None)
-    return [Cell(" "), *told, *([Cell("  " * bool(told) + cut, "dim")] if cut else [])]
+    told = [Cell(" "), *told] if told else []
+    return [*told, Cell(f"  {cut}" if told else f" {cut}", "dim")] if cut else told
 
 
 def footer_cells(page: str, width: int, keymap: Keymap) -> list[Cell]:
