@@ -72,7 +72,9 @@ def _keep_budget(state: ClusterState, name: BudgetId, budgets: dict[BudgetId, Bu
 def _host_declared(state: ClusterState, host: Host) -> None:
     record = state.hosts.get(host.name)
     if record is None:
-        add_host(state, host)
+        added = add_host(state, host)
+        if (by := state.parted.pop(host.name, None)) is not None:
+            touch_host(state, added, state=HostState.CORDONED, by=by)
         return
     if record.host != host:
         touch_host(state, record, host=host)
@@ -95,12 +97,19 @@ def _host_left(state: ClusterState, record: HostRecord) -> None:
 
 
 def _forget_host(state: ClusterState, record: HostRecord) -> None:
-    """A removed host goes with the last run that names it: its drain is over, whatever it was waiting for."""
+    """A removed host goes with the last run that names it: its drain is over, whatever it was waiting for.
+
+    What took it out of service is kept: it does not come back to serve because somebody edited a file.
+    """
     if not record.removed or record.runs or any(record.host.name in run.members for run in state.runs.values()):
         return
+    name, by = record.host.name, record.by
     end_drain(state, record, "removed")
-    state.proposals.pop(record.host.name, None)
-    remove_host(state, record.host.name)
+    state.proposals.pop(name, None)
+    if record.state is not HostState.SERVING and by is not None and by != LEFT:
+        was = record.state.value.replace("_", " ")
+        state.parted[name] = By(by.actor, f"{was} when it left the inventory: {by.why or 'no reason given'}")
+    remove_host(state, name)
 
 
 def seen(state: ClusterState, event: HostSeen) -> None:

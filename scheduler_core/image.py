@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.decisions import StopDecided
 from scheduler_core.ids import BudgetId, DrainId, HostName, RunId, WorkloadId
-from scheduler_core.observations import AutoDrainProposed
+from scheduler_core.observations import AutoDrainProposed, By
 from scheduler_core.policy import Policy
 from scheduler_core.rebuilding import rebuild
 from scheduler_core.state import ClusterState, DrainRecord, Failure, HostRecord, Run, WeightByHand, WorkloadRecord
@@ -43,6 +43,7 @@ class StateImage:
     weights: dict[BudgetId, WeightByHand] = field(default_factory=dict)
     cordons_end: dict[HostName, int] = field(default_factory=dict)
     holds_end: dict[WorkloadId, int] = field(default_factory=dict)
+    parted: dict[HostName, By] = field(default_factory=dict)
 
 
 def to_image(state: ClusterState) -> StateImage:

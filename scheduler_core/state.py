@@ -252,6 +252,7 @@ class ClusterState:
     ledgers: Ledgers = field(default_factory=Ledgers)
     weights: dict[BudgetId, WeightByHand] = field(default_factory=dict)
     cordons_end: dict[HostName, int] = field(default_factory=dict)  # of cordons that lift by themselves (module lapses)
+    parted: dict[HostName, By] = field(default_factory=dict)  # by whom they were out of service when they left
     holds_end: dict[WorkloadId, int] = field(default_factory=dict)
     index: Index = field(default_factory=Index)  # derived
     wanted: dict[RunId, StopDecided] = field(default_factory=dict)  # stops that the next step decides

@@ -10,14 +10,17 @@ import pytest
 
 from scheduler_core.decisions import Claimed, HostLost, HostMoved, Placed, StopCause, StopDecided, WorkloadHeld
 from scheduler_core.drain import drain_plan, eta
+from scheduler_core.engine import Engine
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.gangs import keeps_its_place
 from scheduler_core.hosttable import TABLE, HostEvent, move, refusal
 from scheduler_core.ids import DrainId, HostName
+from scheduler_core.image import from_image, to_image
 from scheduler_core.observations import (
     AutoDrainProposed,
     BreakerReset,
     CancelRequested,
+    CordonRequested,
     DrainRequested,
     HostDeclared,
     HostSeen,
@@ -25,6 +28,7 @@ from scheduler_core.observations import (
     InventoryLoaded,
     MemberExited,
     MemberReleased,
+    Observation,
     UndrainRequested,
 )
 from scheduler_core.units import HOUR, MINUTE
@@ -337,3 +341,20 @@ def test_a_reload_touches_no_run() -> None:
     assert c.host(host).removed and c.engine.state.budgets.by_id["a"].weight == 0  # type: ignore[index]
     c.finish("w")
     assert host not in c.engine.state.hosts
+
+
+@pytest.mark.parametrize("asked", [CordonRequested(H1, OPS), drain()], ids=["cordoned", "drained"])
+def test_a_host_that_was_out_of_service_comes_back_into_the_inventory_cordoned(asked: Observation) -> None:
+    """It was taken out for a reason, which the file that it stands in does not know."""
+    c = Cluster(hosts={"h1": 8, "h2": 8})
+    c.see(asked)
+    both = tuple(record.host for record in c.engine.state.hosts.values())
+    c.see(InventoryLoaded(c.policy, budgets(c.weights), both[1:]))
+    c.engine = Engine(from_image(to_image(c.engine.state)))
+    c.see(InventoryLoaded(c.policy, budgets(c.weights), both))
+    c.see(c.seen("h1"), c.seen("h2"))
+    record = c.host("h1")
+    assert record.state is HostState.CORDONED and record.by is not None and not record.places and c.host("h2").places
+    assert record.by.actor == OPS.actor and record.by.why.endswith("when it left the inventory: because")
+    c.see(UndrainRequested(H1, OPS))
+    assert c.host("h1").places
