@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = ("tests/sim/test_seeds.py", "tests/core", "tests/sim")
+TESTS = (
+    "tests/sim/test_seeds.py",
+    "tests/core",
+    "tests/sim",
+    "tests/storm/test_storm.py::test_no_seed_breaks_anything",
+)
 JUDGE = "tests/sim/test_judge.py"  # plants faults of its own
 PATIENCE_S = 1200
 COPIED = ("scheduler_core", "opsconsole", "tests", "pyproject.toml")
