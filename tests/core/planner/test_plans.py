@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduler_core.decisions import Claimed, StopDecided
-from scheduler_core.ids import BudgetId
-from scheduler_core.units import HOUR, MINUTE
+from scheduler_core.fairshare import Standings, turn_comes_after
+from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.units import GPU, HOUR, MINUTE
 from tests.core.clusters import PASS, Cluster, budgets, of_kind
 
 
@@ -47,3 +48,14 @@ def test_of_two_hosts_that_change_at_once_each_is_looked_at_by_its_own_size() ->
     c.submit("claimant", "b", 8, HOUR)
     step = c.later(HOUR)
     assert [stop.run for stop in of_kind(step, StopDecided)] == [c.run("2-worse")]
+
+
+def test_whose_turn_has_passed_is_as_it_was_when_the_turn_came() -> None:
+    """What is committed in a turn moves its branch down the order, and gives nobody a second turn."""
+    c = Cluster({"a": 1, "b": 1, "c": 1, "c/x": 1, "c/y": 1})
+    standings = Standings(c.engine.state)
+    leaves = [BudgetId(leaf) for leaf in ("a", "b", "c/x", "c/y")]
+    turn_comes = turn_comes_after(standings, BudgetId("b"))
+    assert [turn_comes(leaf) for leaf in leaves] == [False, True, True, True]
+    standings.commit(c.engine.state.budgets.chains[BudgetId("b")], 8 * GPU * HOUR)
+    assert standings.ranked(ROOT)[-1] == "b" and [turn_comes(leaf) for leaf in leaves] == [False, True, True, True]
