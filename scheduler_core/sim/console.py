@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from scheduler_core.engine import Engine
+from scheduler_core.engine import Engine, Step
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.image import from_image, to_image
 from scheduler_core.observations import HostUnreachable, Observation
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from scheduler_core.sim.scenario import Scenario
 
 SNAPSHOT_TICKS = 100  # between two of them
+
+
+@dataclass
+class Tick:
+    """One entry of the journal."""
+
+    now: int
+    observations: list[Observation]
+    step: Step
 
 
 class Console:
@@ -29,12 +39,6 @@ class Console:
     def _snapshot(self) -> tuple[bytes, int]:
         """And how many ticks it has in it."""
         return pickle.dumps(to_image(self.scenario.engine.state)), len(self.scenario.ticks)
-
-    def chance(self, fault: str) -> bool:
-        per_thousand: int = getattr(self.scenario.faults, fault)
-        struck = per_thousand > 0 and self.draw.randrange(1000) < per_thousand
-        self.scenario.world.injected[fault] += struck
-        return struck
 
     def restart(self, away_ms: int) -> None:
         """From the newest snapshot and the journal after it; what hosts report meanwhile nobody hears. Then it asks

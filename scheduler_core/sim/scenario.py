@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from scheduler_core.budget import BudgetTree
-from scheduler_core.engine import Engine, Step
+from scheduler_core.engine import Engine
 from scheduler_core.errors import InvariantBroken
 from scheduler_core.ids import BudgetId, DrainId, HostName, WorkloadId
 from scheduler_core.invariants import require
@@ -43,7 +43,7 @@ from scheduler_core.observations import (
     WorkloadSubmitted,
 )
 from scheduler_core.sim.arrivals import edited, random_fleet, random_policy, random_tree, random_workload
-from scheduler_core.sim.console import Console
+from scheduler_core.sim.console import Console, Tick
 from scheduler_core.sim.faults import USUAL, Faults, misfortune
 from scheduler_core.sim.world import World
 from scheduler_core.units import DAY, HOUR, MINUTE, SECOND, WEIGHT
@@ -51,15 +51,6 @@ from scheduler_core.witness import Witness
 
 START = 1_700_000_000_000
 OPERATOR = By("ops", "drill")
-
-
-@dataclass
-class Tick:
-    """One entry of the scenario's journal."""
-
-    now: int
-    observations: list[Observation]
-    step: Step
 
 
 @dataclass
@@ -100,7 +91,7 @@ class Scenario:
     def turn(self) -> None:
         """Time passes, the world reports, people and faults act, the engine steps."""
         self.now = self._next_instant()
-        crashes = self.console.chance("crash")
+        crashes = self.world.chance("crash", self.console.draw)
         observations = lapsed(self.engine.state, self.now) + self.world.advance(self.now)
         observations += misfortune(self.world)
         if crashes and self.console.draw.random() < 0.5:
@@ -116,7 +107,7 @@ class Scenario:
         self.step(observations, self.console.draw.randrange(3) if crashes else None)
         if crashes:
             self.console.crash()
-        elif self.console.chance("takeover"):
+        elif self.world.chance("takeover", self.console.draw):
             self.console.take_over()
         self.console.keep()
         if self.draw.randrange(10) == 0:

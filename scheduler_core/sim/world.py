@@ -94,10 +94,10 @@ class World:
         if not host.fenced(self.epoch):
             self._stop(host, run)
 
-    def chance(self, fault: str) -> bool:
+    def chance(self, fault: str, draw: Random | None = None) -> bool:
         """Does it strike now? Counted by its kind."""
         per_thousand: int = getattr(self.faults, fault)
-        struck = per_thousand > 0 and self.draw.randrange(1000) < per_thousand
+        struck = per_thousand > 0 and (draw or self.draw).randrange(1000) < per_thousand
         self.injected[fault] += struck
         return struck
 
