@@ -26,12 +26,13 @@ COLUMNS = (
     Column("MIN", 6, right=True, by="min_runtime_s"),
     Column("WAITED", 6, right=True, by="waited_s"),
     Column("WHY", 20, grow=True, by="why"),
-    Column("STARTS BY", 9, right=True, from_width=100, by="starts_in_s"),
+    Column("STARTS BY", 10, right=True, from_width=100, by="starts_in_s"),
     Column("REASON", 17, by="reason", extra=True),
     Column("ATTEMPT", 7, right=True, by="attempt", extra=True),
 )
 MOVE = Column("MOVE", 4, right=True, from_width=90, by="move")
 MOVING = (COLUMNS[0], MOVE, *COLUMNS[1:])
+NOT_A_START = (HoldKind.HELD, HoldKind.RETRY_DELAY, HoldKind.BLAST)  # when these end it waits for GPUs
 TOKENS = {
     HoldKind.PROTECTED: "accent",
     HoldKind.VICTIM_STOPPING: "accent",
@@ -73,9 +74,20 @@ class Waiting:
         return None if was is None else was - self.position
 
 
+def _starts_at(w: Waiting) -> int | None:
+    """When it starts: at the latest, where that is promised (rule 21), else as far as known now."""
+    return w.hold.until if w.hold.kind not in NOT_A_START else None
+
+
 def _starts_in_s(w: Waiting) -> float | None:
-    until = w.hold.until
-    return None if until is None else max(0, until - w.view.state.now) / 1000
+    at = _starts_at(w)
+    return None if at is None else max(0, at - w.view.state.now) / 1000
+
+
+def _starts_by(w: Waiting) -> Cell:
+    at = _starts_at(w)
+    about = "" if w.record.reserved is not None else "~"
+    return Cell("" if at is None else about + day_clock(w.view.wall(at), w.view.wall_ms))
 
 
 VALUES: dict[str, Callable[[Waiting], Any]] = {
@@ -91,6 +103,7 @@ VALUES: dict[str, Callable[[Waiting], Any]] = {
     "why": lambda w: w.hold.text,
     "until_ms": lambda w: None if w.hold.until is None else w.view.wall(w.hold.until),
     "starts_in_s": _starts_in_s,
+    "promised": lambda w: w.record.reserved is not None,
     "attempt": lambda w: w.record.attempt,
 }
 
@@ -110,7 +123,7 @@ def queue_table(view: ClusterView, before: Mapping[str, int] | None = None) -> T
 
 
 def _cells(waiting: Waiting) -> tuple[Cell, ...]:
-    view, w, hold = waiting.view, waiting.record.workload, waiting.hold
+    w, hold = waiting.record.workload, waiting.hold
     return (
         Cell(str(waiting.position), "dim"),
         *(() if waiting.before is None else (_move(waiting.moved),)),
@@ -121,7 +134,7 @@ def _cells(waiting: Waiting) -> tuple[Cell, ...]:
         Cell(span(w.min_runtime_ms) if w.allocated else "free", "" if w.allocated else "dim"),
         Cell(span(waiting.waited_ms)),
         Cell(clean(hold.text), TOKENS.get(hold.kind, "")),
-        Cell("" if hold.until is None else day_clock(view.wall(hold.until), view.wall_ms)),
+        _starts_by(waiting),
         Cell(hold.kind.value, "dim"),
         Cell(str(waiting.record.attempt), "dim"),
     )
