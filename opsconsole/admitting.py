@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler_core.hosttable import HostEvent, declare_refusal, move
-from scheduler_core.hosttable import refusal as table_refusal
+from scheduler_core.hosttable import HostEvent, declare_refusal
 from scheduler_core.observations import (
     By,
     CancelRequested,
@@ -21,6 +20,7 @@ from scheduler_core.observations import (
     WorkloadMoved,
     WorkloadSubmitted,
 )
+from scheduler_core.proposals import refusal_now
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.workload import Workload, WorkloadPhase
 
@@ -95,11 +95,7 @@ def _stoppable(state: ClusterState, record: WorkloadRecord) -> str:
 
 
 def _table(event: HostEvent) -> Callable[[ClusterState, Any], str]:
-    def why(state: ClusterState, asked: Any) -> str:
-        now = state.hosts[asked.host].state
-        return table_refusal(now, event) if move(now, event) is None else ""
-
-    return why
+    return lambda state, asked: refusal_now(state, asked.host, event)
 
 
 def _phase(wanted: WorkloadPhase) -> Callable[[ClusterState, Any], str]:

@@ -28,6 +28,7 @@ from scheduler_core.hosttable import HostEvent, move
 from scheduler_core.ids import HostName
 from scheduler_core.observations import By, DrainRequested
 from scheduler_core.promises import drop_promises, drop_reservation, set_claim, set_reservation
+from scheduler_core.proposals import decided
 from scheduler_core.settled import News
 from scheduler_core.state import ClusterState, MemberPhase, MemberRecord, Run
 from scheduler_core.timers import watch_run
@@ -90,7 +91,7 @@ def host_moved(state: ClusterState, decision: HostMoved) -> None:
         return
     state.auto_moves = [at for at in state.auto_moves if at > state.now - HOSTS_PER_MS] + [state.now]
     state.allowed.pop(f"host {decision.host}", None)
-    proposal = state.proposals.pop(decision.host, None)
+    proposal = decided(state, decision.host)
     if decision.to is HostState.DRAINING and proposal is not None:
         request = DrainRequested(proposal.drain, decision.host, By(MACHINE.actor, decision.reason))
         begin_drain(state, record, request, automatic=True)

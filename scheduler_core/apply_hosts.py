@@ -14,7 +14,6 @@ from scheduler_core.fleet import Host, HostState, Reach
 from scheduler_core.hosttable import HostEvent, ReachEvent, reach_after, require_reach
 from scheduler_core.ids import ROOT, BudgetId, HostName, RunId
 from scheduler_core.observations import (
-    AutoDrainProposed,
     By,
     ClockStepped,
     HostDeclared,
@@ -106,6 +105,7 @@ def _forget_host(state: ClusterState, record: HostRecord) -> None:
     name, by = record.host.name, record.by
     end_drain(state, record, "removed")
     state.proposals.pop(name, None)
+    state.heeded.pop(name, None)
     if record.state is not HostState.SERVING and by is not None and by != LEFT:
         was = record.state.value.replace("_", " ")
         state.parted[name] = By(by.actor, f"{was} when it left the inventory: {by.why or 'no reason given'}")
@@ -207,15 +207,6 @@ def declared(state: ClusterState, event: HostDeclared) -> None:
         bury_all(state, record, f"declared dead by {event.by.actor}")
     elif not record.runs and move_host(state, event.host, HostEvent.EMPTIED, event.by):
         end_drain(state, record, "drained")
-
-
-def proposed(state: ClusterState, event: AutoDrainProposed) -> None:
-    """Health asks; the next step decides within the breaker (rule 29). One proposal per host, and one per id."""
-    record = state.hosts.get(event.host)
-    if record is None or state.knows_drain(event.drain):
-        return
-    if record.state in (HostState.SERVING, HostState.CORDONED, HostState.SUSPECT):
-        state.proposals.setdefault(event.host, event)
 
 
 def bury_all(state: ClusterState, record: HostRecord, why: str) -> None:

@@ -24,6 +24,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.outcomes import end
 from scheduler_core.promises import drop_claim, drop_promises, drop_reservation
+from scheduler_core.proposals import decided, turned_down
 from scheduler_core.state import ENDED_KEEP_MS, ClusterState, DrainRecord, HostRecord, WorkloadRecord
 from scheduler_core.workload import Outcome, WorkloadPhase
 
@@ -131,8 +132,10 @@ def begin_drain(state: ClusterState, record: HostRecord, event: DrainRequested, 
 
 
 def undrain(state: ClusterState, event: UndrainRequested) -> None:
-    """Runs that already stop go on stopping."""
-    if move_host(state, event.host, HostEvent.UNDRAIN, event.by):
+    """Runs that already stop go on stopping. Of a host that serves it turns down what health asks for."""
+    if turned_down(state, event.host):
+        touch_host(state, state.hosts[event.host], since=state.now, by=event.by)
+    elif move_host(state, event.host, HostEvent.UNDRAIN, event.by):
         end_drain(state, state.hosts[event.host], "undrained")
         state.failures = [f for f in state.failures if f.host != event.host]  # an operator's word (rule 28)
 
@@ -171,7 +174,7 @@ def move_host(state: ClusterState, name: HostName, event: HostEvent, by: By) -> 
     for held_back in (state.tripped, state.allowed):
         held_back.pop(f"host {name}", None)  # a person has decided
     if event in (HostEvent.DRAIN, HostEvent.UNDRAIN):
-        state.proposals.pop(name, None)
+        decided(state, name)
     if to is not record.state:
         touch_host(state, record, state=to, since=state.now, by=by)
         drop_broken_promises(state, record)

@@ -2,7 +2,8 @@
 
 A move of a host that is past the limit waits for an operator, whatever time passes. A preemption past it waits until
 the half hour has moved on or an operator says so, so that nobody's share stays away for a night. A reset lets what was
-held back go on, even where it alone is past the limit.
+held back go on, even where it alone is past the limit. Below the
+floor of serving hosts the machine takes none out of service.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_core.decisions import BreakerTripped, Decision, HostMoved, WorkloadHeld
-from scheduler_core.fleet import HostState
+from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import HostName
-from scheduler_core.state import ClusterState
+from scheduler_core.state import ClusterState, HostRecord
 from scheduler_core.suspects import black_holes, poison
 from scheduler_core.units import GPU, HOUR, MINUTE, PPM
 
@@ -52,6 +53,20 @@ def host_moves(state: ClusterState) -> tuple[int, int]:
     return sum(1 for at in state.auto_moves if at > state.now - HOSTS_PER_MS), most
 
 
+def below_floor(state: ClusterState, name: HostName) -> str:
+    """Why the machine may not take this host out of service, whatever else it may; empty where enough others serve."""
+    policy = state.policy
+    floor = max(policy.serving_floor, -(-len(state.hosts) * policy.serving_floor_ppm // PPM))
+    if not floor or not _serves(state.hosts[name]):
+        return ""
+    left = sum(map(_serves, state.hosts.values())) - 1
+    return f"{left} hosts would serve, fewer than the floor of {floor}" if left < floor else ""
+
+
+def _serves(record: HostRecord) -> bool:
+    return record.state is HostState.SERVING and record.reach in (Reach.FRESH, Reach.STALE)
+
+
 def automatic(state: ClusterState) -> Iterator[Decision]:
     """Suspicions and health's proposals, as far as the breaker lets them; what it holds back is said once.
 
@@ -61,7 +76,10 @@ def automatic(state: ClusterState) -> Iterator[Decision]:
         yield WorkloadHeld(wid, why)
     for name, (to, why) in wished_moves(state).items():
         what = f"host {name}"
-        if what in state.allowed or (what not in state.tripped and may_move_host(state)):
+        if why_floor := below_floor(state, name):
+            if what not in state.tripped:
+                yield BreakerTripped(what, f"{to.value}: {why}; {why_floor}")
+        elif what in state.allowed or (what not in state.tripped and may_move_host(state)):
             yield HostMoved(name, to, why)
         elif what not in state.tripped:
             yield BreakerTripped(what, f"{to.value}: {why}")
@@ -72,7 +90,7 @@ def wished_moves(state: ClusterState) -> dict[HostName, Move]:
     wished: dict[HostName, Move] = {}
     for name, proposal in sorted(state.proposals.items()):
         host = state.hosts.get(name)
-        if host is None:
+        if host is None or proposal.confirm:
             continue
         if proposal.cordon_only and host.state is HostState.SERVING:
             wished[name] = (HostState.CORDONED, proposal.reason)

@@ -44,6 +44,7 @@ class StateImage:
     cordons_end: dict[HostName, int] = field(default_factory=dict)
     holds_end: dict[WorkloadId, int] = field(default_factory=dict)
     parted: dict[HostName, By] = field(default_factory=dict)
+    heeded: dict[HostName, tuple[str, ...]] = field(default_factory=dict)
 
 
 def to_image(state: ClusterState) -> StateImage:

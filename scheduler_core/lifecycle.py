@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler_core import apply_budgets, apply_decisions, apply_hosts, apply_requests, apply_runs
+from scheduler_core import apply_budgets, apply_decisions, apply_hosts, apply_requests, apply_runs, proposals
 from scheduler_core import decisions as d
 from scheduler_core import observations as o
 from scheduler_core.state import ClusterState
@@ -33,7 +33,8 @@ HANDLERS: dict[type[Any], Callable[[ClusterState, Any], None]] = {
     o.HostStale: apply_hosts.stale,
     o.HostUnreachable: apply_hosts.unreachable,
     o.HostFenced: apply_hosts.fenced,
-    o.AutoDrainProposed: apply_hosts.proposed,
+    o.AutoDrainProposed: proposals.proposed,
+    o.AutoDrainWithdrawn: proposals.withdrawn,
     o.MemberStarted: apply_runs.member_started,
     o.MemberExited: apply_runs.member_exited,
     o.MemberReleased: apply_runs.member_released,

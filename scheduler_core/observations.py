@@ -94,12 +94,25 @@ class HostFenced:
 
 @dataclass(frozen=True, slots=True)
 class AutoDrainProposed:
-    """Health asks for a drain or a cordon; the breaker decides (rule 29)."""
+    """Health asks for a drain or a cordon; the breaker decides (rule 29), or a person where it is to `confirm`.
+
+    `causes`: all that stands against the host now, by name (`proposals`). Without any it asks, whatever was decided.
+    """
 
     drain: DrainId
     host: HostName
     reason: str
     cordon_only: bool = False
+    causes: tuple[str, ...] = ()
+    confirm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AutoDrainWithdrawn:
+    """Nothing that health asks a drain for stands against the host any more."""
+
+    host: HostName
+    reason: str
 
 
 # -- what becomes of runs -----------------------------------------------------------------------------------------
@@ -184,6 +197,7 @@ Observation = (
     | HostUnreachable
     | HostFenced
     | AutoDrainProposed
+    | AutoDrainWithdrawn
     | MemberStarted
     | MemberExited
     | MemberReleased

@@ -37,5 +37,7 @@ class Policy:
     suspect_window_ms: int = 30 * MINUTE  # 28
     breaker_hosts: int = 2  # 29: per hour, or the fraction below if more
     breaker_hosts_ppm: int = PPM // 20  # 29
+    serving_floor: int = 0  # 29: hosts that the machine leaves serving, or the fraction below if more
+    serving_floor_ppm: int = 0  # 29
     breaker_gpus: int = 64  # 29: preempted per 30 min, or the fraction below if more
     breaker_gpus_ppm: int = PPM // 2  # 29

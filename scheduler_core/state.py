@@ -257,6 +257,7 @@ class ClusterState:
     index: Index = field(default_factory=Index)  # derived
     wanted: dict[RunId, StopDecided] = field(default_factory=dict)  # stops that the next step decides
     proposals: dict[HostName, AutoDrainProposed] = field(default_factory=dict)  # automatic drains not yet begun
+    heeded: dict[HostName, tuple[str, ...]] = field(default_factory=dict)  # causes that were decided about
     strays: list[tuple[RunId, HostName]] = field(default_factory=list)  # found, their stop not yet decided
     failures: list[Failure] = field(default_factory=list)  # early ones, in suspect_window (rule 28)
     auto_moves: list[int] = field(default_factory=list)  # instants of automatic cordons and drains (rule 29)

@@ -23,7 +23,7 @@ from opsconsole.presenting.rows import Cell, Row, TableView
 from opsconsole.presenting.text import clean, count, few
 from opsconsole.presenting.view import ClusterView
 from scheduler_core.fleet import HostState, Reach
-from scheduler_core.hosttable import HostEvent, declare_refusal, move, refusal
+from scheduler_core.hosttable import HostEvent, declare_refusal
 from scheduler_core.ids import HostName
 from scheduler_core.observations import (
     By,
@@ -32,6 +32,7 @@ from scheduler_core.observations import (
     Observation,
     UndrainRequested,
 )
+from scheduler_core.proposals import refusal_now
 
 
 def plan_cordon(view: ClusterView, hosts: Sequence[str], for_ms: int | None = None) -> Plan:
@@ -126,6 +127,8 @@ def _host_plan(
     for name in names:
         record = state.hosts[name]
         reason = f": {record.by.why}" if record.by and record.by.why else ""
+        if (proposal := state.proposals.get(name)) is not None:
+            reason = f"; health asks for its drain: {proposal.reason}"
         now = clean(f"{record.state.value.replace('_', ' ')}{reason}", 80)
         after = f"{then}; it cannot be asked now" if record.reach in AWAY else then
         rows.append(Row(name, (Cell(clean(name, 40)), Cell(now), Cell(after))))
@@ -158,7 +161,7 @@ def serving_then(
 def able(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[list[HostName], list[HostName]]:
     """Those that there are, and of those the ones to which the event does something (rule 24)."""
     known = [HostName(h) for h in hosts if h in view.state.hosts]
-    return known, [h for h in known if move(view.state.hosts[h].state, event) is not None]
+    return known, [h for h in known if not refusal_now(view.state, h, event)]
 
 
 def _unknown_hosts(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
@@ -171,8 +174,8 @@ def _unknown_hosts(view: ClusterView, hosts: Sequence[str]) -> tuple[str, ...]:
 
 
 def host_refusals(view: ClusterView, hosts: Sequence[str], event: HostEvent) -> tuple[str, ...]:
-    known = ((h, view.state.hosts[HostName(h)]) for h in hosts if h in view.state.hosts)
-    refused = refusals((h, refusal(r.state, event)) for h, r in known if move(r.state, event) is None)
+    known = [HostName(h) for h in hosts if h in view.state.hosts]
+    refused = refusals((h, why) for h in known if (why := refusal_now(view.state, h, event)))
     return _unknown_hosts(view, hosts) + refused
 
 

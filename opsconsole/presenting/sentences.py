@@ -75,6 +75,11 @@ def _exited(e: o.MemberExited) -> str:
     return f"{e.run} ended on {e.host}: {how}{', after a stop' if e.signalled else ''}"
 
 
+def _wishes(e: o.AutoDrainProposed) -> str:
+    what = "cordon" if e.cordon_only else "drain"
+    return f"asks a person to {what}" if e.confirm else f"proposes to {what}"
+
+
 SENTENCES: dict[type, str | Callable[[Any], str]] = {
     # what people asked for
     o.InventoryLoaded: lambda e: f"inventory read: {count(len(e.hosts), 'host')}, {count(len(e.budgets), 'budget')}",
@@ -102,7 +107,8 @@ SENTENCES: dict[type, str | Callable[[Any], str]] = {
     o.HostUnreachable: "{e.host} cannot be reached: {e.why}",
     o.HostFenced: "{e.host} was powered off",
     o.ClockStepped: _clock_stepped,
-    o.AutoDrainProposed: "health proposes to drain {e.host}: {e.reason}",
+    o.AutoDrainProposed: lambda e: f"health {_wishes(e)} {e.host}: {e.reason}",
+    o.AutoDrainWithdrawn: "health asks no longer for a drain of {e.host}: {e.reason}",
     o.MemberStarted: "{e.run} runs on {e.host}",
     o.MemberExited: _exited,
     o.MemberReleased: "{e.run} gave its GPUs on {e.host} back",
@@ -128,6 +134,7 @@ HARDWARE = (
     o.HostFenced,
     o.ClockStepped,
     o.AutoDrainProposed,
+    o.AutoDrainWithdrawn,
     d.HostLost,
     d.MemberLeaked,
     d.StrayFound,

@@ -24,6 +24,7 @@ from scheduler_core.invariants import require
 from scheduler_core.lapses import lapsed
 from scheduler_core.observations import (
     AutoDrainProposed,
+    AutoDrainWithdrawn,
     BreakerReset,
     By,
     CancelRequested,
@@ -276,6 +277,15 @@ class Console(RuleBasedStateMachine):
             self.see(AutoDrainProposed(drain, host, "XID 79", mode == "cordon"))
         else:
             self.see(DrainRequested(drain, host, OPS, mode, self.now + ms if mode == "finish" else None))
+
+    @rule(drain=drains, host=hosts, causes=st.sets(st.sampled_from(["xid:79", "heat"])), confirm=st.booleans())
+    def health_says_what_stands_against_a_host(
+        self, drain: DrainId, host: HostName, causes: set[str], confirm: bool
+    ) -> None:
+        if causes:
+            self.see(AutoDrainProposed(drain, host, "sick", False, tuple(sorted(causes)), confirm))
+        else:
+            self.see(AutoDrainWithdrawn(host, "gone"))
 
     @rule(tree=trees(), fleet=fleets(), policy=policies(), which=st.integers(0, 6))
     def the_inventory_is_edited(
