@@ -15,7 +15,7 @@ from opsconsole.cli.tables import output, print_json, print_table
 from opsconsole.cli.usage import span_ms
 from opsconsole.cli.wiring import Place, view_of
 from opsconsole.config.snapshot_out import write_snapshot
-from opsconsole.errors import UsageError
+from opsconsole.errors import StoreError, UsageError
 from opsconsole.presenting.budgets import budgets_table
 from opsconsole.presenting.explaining import Explanation, explain_anything, explain_past
 from opsconsole.presenting.filtering import FilterError, parse_filter
@@ -38,6 +38,13 @@ def look(args: argparse.Namespace) -> tuple[Runtime, ClusterView]:
     runtime.read_readings()
     runtime.state.now = max(runtime.state.now, runtime.clock.now())
     return runtime, view_of(runtime)
+
+
+def require_inventory(view: ClusterView) -> None:
+    """Raises StoreError where nothing is known to submit to."""
+    if not view.state.budgets.leaves:
+        what = f"the store of {view.cluster} has no inventory yet: nobody has led this cluster"
+        raise StoreError(what, advice="start a leader: opsconsole serve")
 
 
 def _filtered(args: argparse.Namespace, table: TableView) -> TableView:

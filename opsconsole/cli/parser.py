@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from opsconsole.cli import simulate_options
+from opsconsole.cli import simulate_options, whatif_options
 from opsconsole.cli.usage import Parser
 from opsconsole.settings import ABOUT, About, Settings
 
@@ -301,6 +301,8 @@ def _offline(commands: Any) -> None:
     plan.set_defaults(run="offline:plan")
     _json(plan)
     _json(simulate_options.add(commands))
+    whatif = "what comes of the live state, as it is and with changes that nobody has made: docs/whatif.md"
+    _json(whatif_options.add(_command(commands, "whatif", "whatif:run", whatif)))
     completion = commands.add_parser("completion", help="the lines that complete words in a shell: docs/cli.md")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     completion.set_defaults(run="completing:completion")

@@ -9,17 +9,17 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from opsconsole.cli.progress import bar
 from opsconsole.cli.tables import Output, output, print_table
+from opsconsole.cli.usage import whole
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.folders import write_whole
 from opsconsole.config.scalars import shown
@@ -46,7 +46,7 @@ REPORT_WIDTH = 160
 def run(args: argparse.Namespace) -> int:
     """Exit status 2 for what is wrong with the input, 130 where Ctrl-C ended it: then there is no report."""
     try:
-        with _bar() as progress:
+        with bar("replaying") as progress:
             report = _replayed(args, progress)
     except KeyboardInterrupt:
         print("opsconsole: cancelled; no report was written", file=sys.stderr)
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace, progress: Callable[[float], None]) -> reporting.Report:
     times = _number("--scale-demand", args.scale_demand, 0.001, MOST_TIMES)
     faults = _number("--faults", args.faults, 0, MOST_FAULTS)
-    seeds, workers = _whole("--seeds", args.seeds, MOST_SEEDS), _whole("--workers", args.workers, 4096)
+    seeds, workers = whole("--seeds", args.seeds, MOST_SEEDS), whole("--workers", args.workers, 4096)
     hosts = parse_cluster(args.cluster)
     columns, given = parse_map(args.map or ()), [read_variant(args.policy)] if args.policy else []
     others = [read_variant(path) for path in args.compare or ()]
@@ -100,13 +100,6 @@ def _number(option: str, text: str, least: float, most: float) -> float:
     if not least <= value <= most:
         raise UsageError(f"{option}: {shown(text)} is no number from {least:g} to {most:g}", advice="such as 2.5")
     return value
-
-
-def _whole(option: str, number: int | None, most: int) -> int:
-    """0 where it is not given."""
-    if number is not None and not 1 <= number <= most:
-        raise UsageError(f"{option}: {number} is outside 1 to {most}")
-    return number or 0
 
 
 def _period(log: Log, since: str | None, until: str | None) -> tuple[int, int | None]:
@@ -178,18 +171,6 @@ def _problems(file: str, oddities: Oddities) -> list[Problem]:
 
 
 # -- what is told -------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[float], None]]:
-    """On the standard error, where somebody looks at it."""
-    if not sys.stderr.isatty():
-        yield lambda part: None
-        return
-    columns = (TextColumn("replaying"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda part: bar.update(task, completed=part)
 
 
 def _print(console: Console, report: reporting.Report, data: dict[str, Any]) -> None:

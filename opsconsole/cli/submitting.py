@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from opsconsole.cli.acting import by_of, send, show_plan, wait_for
-from opsconsole.cli.asking import look
+from opsconsole.cli.asking import look, require_inventory
 from opsconsole.cli.prompting import confirm
 from opsconsole.cli.wiring import view_of
 from opsconsole.config.errors import ConfigError, Problem
 from opsconsole.config.inventory import current_user
 from opsconsole.config.scalars import suggestion
 from opsconsole.config.workloads import Complain, Site, build_workload, parse_need
-from opsconsole.errors import StoreError
 from opsconsole.presenting.submitting import plan_submit
 from opsconsole.presenting.view import ClusterView
 from opsconsole.runtime import Runtime
@@ -37,9 +36,7 @@ def submit(args: argparse.Namespace) -> int:
     The id alone stands on the standard output, for scripts; the plan is told beside it.
     """
     runtime, view = look(args)
-    if not view.state.budgets.leaves:
-        what = f"the store of {view.cluster} has no inventory yet: nobody has led this cluster"
-        raise StoreError(what, advice="start a leader: opsconsole serve")
+    require_inventory(view)
     workload = build(args, view)
     plan = plan_submit(look(args)[1], workload)
     if not args.json:

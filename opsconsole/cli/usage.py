@@ -52,6 +52,13 @@ def lasting_ms(option: str, text: str) -> int:
     return found
 
 
+def whole(option: str, number: int | None, most: int) -> int:
+    """A count from 1 on; 0 where it is not given. Raises UsageError."""
+    if number is not None and not 1 <= number <= most:
+        raise UsageError(f"{option}: {number} is outside 1 to {most}")
+    return number or 0
+
+
 def _is_text(word: str) -> bool:
     """Bytes that are none come from the shell as lone surrogates."""
     try:
