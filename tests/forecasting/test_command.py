@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from opsconsole.cli import main
+from scheduler_core.units import HOUR
 from tests.cli.told import told
-from tests.core.clusters import HOUR, MIN, Cluster
+from tests.core.clusters import MIN, Cluster
 
 SNAPSHOT = """\
 now: 2026-11-30T12:00:00Z
