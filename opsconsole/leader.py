@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from opsconsole.admitting import record_of, refusal, subject_of
+from opsconsole.autodrain import AutoDrain
 from opsconsole.clock import BootClock, WallWatch, boot_now_ms, wall_now_ms
 from opsconsole.errors import LostLease, OpsConsoleError, StoreError, StoreUnavailable
 from opsconsole.faultbook import FAULTS, Faultbook
@@ -70,7 +71,7 @@ class Leader:
         self.links = HostLinks(picture, epoch, make_pool, self._emit, self.lose)
         picture.clock = BootClock(picture.store, picture.state.now)
         picture.clock.keep()
-        self.faults = Faultbook(picture)
+        self.faults, self.drains = Faultbook(picture), AutoDrain(picture)
 
     async def act(self, confirm: Confirm | None, reconcile_s: float) -> None:
         """Until cancelled. Raises LostLease when beaten, OpsConsoleError when `confirm` says no."""
@@ -247,7 +248,7 @@ class Leader:
             self.lose(error.message)
 
     async def _keep_readings(self) -> None:
-        """The newest readings for followers; nothing depends on them."""
+        """The newest readings for followers, and what health makes of them."""
         sent: dict[str, int] = {}
         told: dict[str, int] = {}
         while True:
@@ -255,6 +256,7 @@ class Leader:
             if (book := await self.faults.look(wall_now_ms())) is not None:
                 with contextlib.suppress(StoreError):
                     await self.journal.write(self.picture.store.put, FAULTS, book)
+            self._emit(self.drains.look(self.faults.verdicts))
             await asyncio.sleep(READINGS_S)
 
     async def _keep_newer(self, sent: dict[str, int], told: dict[str, int]) -> None:

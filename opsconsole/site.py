@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from opsconsole.health.acting import Automatic
 from opsconsole.health.rules import Override
 from opsconsole.ports import Destination
 from scheduler_core.observations import InventoryLoaded
@@ -28,6 +29,7 @@ class Site:
     document: str = ""
     left: Mapping[str, Destination] = field(default_factory=dict)  # hosts that it has no more, as they were reached
     health: Mapping[str, Override] = field(default_factory=dict)  # its own word on rules of health
+    auto: Automatic = field(default_factory=Automatic)
 
     def gpus(self, host: str) -> int | None:
         """GPUs that the inventory expects there; None where it names no such host."""

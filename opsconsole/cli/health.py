@@ -16,6 +16,7 @@ from opsconsole.config.inventory import find_inventory, read_inventory
 from opsconsole.config.yamlio import read_named
 from opsconsole.errors import UsageError
 from opsconsole.faultbook import FAULTS
+from opsconsole.health.incidents import incidents_in
 from opsconsole.health.rules import Rules, builtin_rules
 from opsconsole.health.smi import MOST_BYTES, read_output
 from opsconsole.health.verdict import Verdict, judge
@@ -97,7 +98,7 @@ def hosts(args: argparse.Namespace) -> int:
             known = ", ".join([*found][:5])
             raise UsageError(f"no host is called {args.what!r}", advice=f"hosts are {known}{' …' * (len(found) > 5)}")
         return _one(args, args.what, found[args.what])
-    incidents = shown.incidents_of(view, found)
+    incidents = incidents_in(view.state, found)
     rows = shown.verdicts_table(found)
     if args.json:
         data = {"hosts": [row.data for row in rows.rows], "incidents": list(map(shown.incident_data, incidents))}

@@ -63,6 +63,7 @@ class Place:
             document(self.file, inventory.text, left),
             left,
             inventory.health.overrides,
+            self.cluster.auto,
         )
 
     async def reread(self, digest: str) -> Site:

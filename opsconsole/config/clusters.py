@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from yaml.nodes import Node
 
 from opsconsole.config.budgets import read_budgets, read_name
+from opsconsole.config.health import read_automatic
 from opsconsole.config.knobs import read_policy
 from opsconsole.config.ranges import expand_names
 from opsconsole.config.reach import (
@@ -21,6 +22,7 @@ from opsconsole.config.reach import (
 )
 from opsconsole.config.scalars import suggestion
 from opsconsole.config.yamlio import Source
+from opsconsole.health.acting import Automatic
 from scheduler_core.budget import BudgetTree
 from scheduler_core.fleet import Host
 from scheduler_core.ids import HostName
@@ -41,7 +43,7 @@ HOST_FIELDS = (
     "state_dir",
     "fence",
 )
-CLUSTER_FIELDS = ("name", "hosts", "budgets", "policy")
+CLUSTER_FIELDS = ("name", "hosts", "budgets", "policy", "health")
 MOST_HOSTS = 20_000
 MOST_GPUS_PER_HOST = 64
 
@@ -72,13 +74,16 @@ class Cluster:
     hosts: tuple[InventoryHost, ...]
     budgets: BudgetTree
     policy: Policy
+    auto: Automatic = field(default_factory=Automatic)
 
     def core_hosts(self) -> tuple[Host, ...]:
         return tuple(Host(HostName(h.name), h.gpus, h.labels, bool(h.fence)) for h in self.hosts)
 
     def loaded(self) -> InventoryLoaded:
         """The cluster as the core sees it."""
-        return InventoryLoaded(self.policy, self.budgets.budgets, self.core_hosts())
+        auto = self.auto
+        policy = replace(self.policy, serving_floor=auto.floor, serving_floor_ppm=auto.floor_ppm)
+        return InventoryLoaded(policy, self.budgets.budgets, self.core_hosts())
 
 
 def read_labels(source: Source, node: Node | None, place: str) -> tuple[tuple[str, str], ...]:
@@ -95,6 +100,7 @@ class ClusterReader:
     folder: Folder
     ssh: SshSettings
     fence: tuple[str, ...] = ()  # of hosts that name none
+    auto: Automatic = field(default_factory=Automatic)  # of clusters that say nothing of their own
     lines: dict[str, int] = field(default_factory=dict)  # by host name
     places: dict[tuple[str, int | None, str | None], str] = field(default_factory=dict)
     total: int = 0
@@ -147,7 +153,9 @@ class ClusterReader:
         policy = read_policy(self.source, entries.get("policy", shared), f"{prefix if own else ''}policy")
         tree = read_budgets(self.source, entries.get("budgets"), f"{prefix}budgets", policy)
         hosts = self._hosts(entries.get("hosts"), f"{prefix}hosts", name, (name,))
-        return Cluster(name, tuple(hosts), tree, policy)
+        of_all = not prefix  # then its `health` is the file's
+        auto = self.auto if of_all else read_automatic(self.source, entries.get("health"), f"{prefix}health", self.auto)
+        return Cluster(name, tuple(hosts), tree, policy, auto)
 
     # -- hosts -----------------------------------------------------------------------------------------------------
 

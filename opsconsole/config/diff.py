@@ -12,8 +12,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from opsconsole.config.budgets import number
+from opsconsole.config.health import write_automatic
 from opsconsole.config.inventory import Cluster, Inventory, InventoryHost
 from opsconsole.config.knobs import write_policy
+from opsconsole.health.acting import Automatic
 from opsconsole.spans import format_span
 from scheduler_core.budget import Budget, BudgetTree
 from scheduler_core.ids import BudgetId
@@ -22,7 +24,7 @@ from scheduler_core.state import ClusterState
 from scheduler_core.units import count
 
 REACH = ("address", "port", "user", "identity", "jump", "python", "state_dir")
-AT_RESTART = ("state_dir", "ssh", "system_processes", "on_quit", "allow_write", "health")
+AT_RESTART = ("state_dir", "ssh", "system_processes", "on_quit", "allow_write")
 
 
 class Topic(StrEnum):
@@ -74,7 +76,8 @@ def diff_inventories(old: Inventory, new: Inventory, states: Mapping[str, Cluste
 
 
 def _cluster(pair: _Pair) -> list[Change]:
-    return [*_hosts(pair), *_budgets(pair), *_policy(pair.new.name, pair.old.policy, pair.new.policy)]
+    policy = _policy(pair.new.name, pair.old.policy, pair.new.policy)
+    return [*_hosts(pair), *_budgets(pair), *policy, *_health(pair.new.name, pair.old.auto, pair.new.auto)]
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
@@ -216,6 +219,13 @@ def _policy(cluster: str, old: Policy, new: Policy) -> Iterator[Change]:
             yield Change(Topic.POLICY, cluster, name, f"{_knob(a[name])} → {_knob(b[name])}")
 
 
+def _health(cluster: str, old: Automatic, new: Automatic) -> Iterator[Change]:
+    a, b = write_automatic(old), write_automatic(new)
+    for name in b:
+        if a[name] != b[name]:
+            yield Change(Topic.POLICY, cluster, f"health.{name}", f"{a[name]} → {b[name]}")
+
+
 def _knob(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -229,8 +239,11 @@ def _settings(old: Inventory, new: Inventory) -> Iterator[Change]:
     for name in AT_RESTART:
         if getattr(old, name) != getattr(new, name):
             yield Change(Topic.SETTING, "", name, "changed", "counts at the next start")
+    if old.health.overrides != new.health.overrides:
+        yield Change(Topic.SETTING, "", "health.rules", "changed", "counts at the next start")
 
 
 def reloaded(old: Inventory, new: Inventory) -> Inventory:
     """The new one, but for the settings that count at the next start."""
-    return replace(new, **{name: getattr(old, name) for name in AT_RESTART})
+    health = replace(new.health, overrides=old.health.overrides)
+    return replace(new, health=health, **{name: getattr(old, name) for name in AT_RESTART})

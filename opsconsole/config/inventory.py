@@ -102,9 +102,10 @@ def parse_inventory(source: Source, path: str) -> Inventory:
     folder = Folder(source, Path(os.path.abspath(path)).parent)
     ssh = read_ssh(folder, top.get("ssh"))
     fence = folder.command(top.get("fence"), "fence")
+    health = read_health(source, top.get("health"))
     inventory = Inventory(
         source.file,
-        ClusterReader(folder, ssh, fence).clusters(top),
+        ClusterReader(folder, ssh, fence, health.auto).clusters(top),
         ssh,
         folder.path(top.get("state_dir"), "state_dir") or user_state(),
         words(source, top.get("system_processes"), "system_processes"),
@@ -112,7 +113,7 @@ def parse_inventory(source: Source, path: str) -> Inventory:
         source.choice(top.get("on_quit"), "on_quit", ("serve", "stop")) or "serve",
         source.boolean(top.get("allow_write"), "allow_write") is not False,
         read_cluster(source, top.get("console"), folder.base),
-        read_health(source, top.get("health")),
+        health,
         tuple(source.warnings),
         source.content,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsconsole.health.verdict import Verdict
+from scheduler_core.state import ClusterState
 
 TOGETHER_S = 300.0  # from one fault to the next
 MANY = 3  # hosts; fewer may be chance
@@ -46,6 +47,19 @@ def faults_of(verdicts: Mapping[str, Verdict], silent: Mapping[str, float]) -> l
         if host not in found and (worst := verdict.worst) is not None and worst.weight.drains:
             found[host] = Fault(host, worst.rule.id, worst.first_ago_s or 0.0)
     return list(found.values())
+
+
+def incidents_in(state: ClusterState, verdicts: Mapping[str, Verdict]) -> list[Incident]:
+    """Hosts that cannot be asked count with those that fail."""
+    silent = {
+        str(name): (state.now - record.unreachable_since) / 1000
+        for name, record in state.hosts.items()
+        if record.unreachable_since is not None
+    }
+    faults = faults_of(verdicts, silent)
+    if not faults:
+        return []
+    return incidents(faults, {str(name): dict(record.host.labels) for name, record in state.hosts.items()})
 
 
 def incidents(faults: Iterable[Fault], labels: Mapping[str, Mapping[str, str]]) -> list[Incident]:

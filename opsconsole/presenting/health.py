@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from opsconsole.health.finding import Finding
-from opsconsole.health.incidents import Incident, faults_of, incidents
+from opsconsole.health.incidents import Incident
 from opsconsole.health.lemon import Lemon
 from opsconsole.health.rules import Rule, Rules, Severity
 from opsconsole.health.verdict import Status, Verdict
@@ -61,19 +61,6 @@ RULES = (
 
 def verdicts(view: ClusterView) -> dict[str, Verdict]:
     return {name: verdict_of(view, record) for name, record in view.state.hosts.items()}
-
-
-def incidents_of(view: ClusterView, found: Mapping[str, Verdict]) -> list[Incident]:
-    """Hosts that cannot be asked count with those that fail."""
-    silent = {
-        str(name): (view.state.now - record.unreachable_since) / 1000
-        for name, record in view.state.hosts.items()
-        if record.unreachable_since is not None
-    }
-    faults = faults_of(found, silent)
-    if not faults:
-        return []
-    return incidents(faults, {str(name): dict(record.host.labels) for name, record in view.state.hosts.items()})
 
 
 def verdicts_table(found: Mapping[str, Verdict]) -> TableView:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from opsconsole.health.incidents import incidents_in
 from opsconsole.presenting.breaker import breaker_lines, wished
-from opsconsole.presenting.health import incidents_of, verdicts
+from opsconsole.presenting.health import verdicts
 from opsconsole.presenting.hosts import AWAY, STALE_INTERVALS, failures
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
 from opsconsole.presenting.summary import held_of
@@ -17,6 +18,7 @@ from scheduler_core.apply_decisions import MACHINE
 from scheduler_core.breaker import still_waits
 from scheduler_core.drain import active_drains, eta, why_unknown
 from scheduler_core.fleet import HostState, Reach
+from scheduler_core.observations import AutoDrainProposed
 from scheduler_core.state import HostRecord
 
 COLUMNS = (
@@ -94,7 +96,7 @@ def _alarms(view: ClusterView, alerts: Mapping[str, str]) -> Iterator[Need]:
 
 def _incidents(view: ClusterView) -> Iterator[Need]:
     """Faults of many hosts at one time: what they share comes before what each of them has."""
-    for one in incidents_of(view, verdicts(view)):
+    for one in incidents_in(view.state, verdicts(view)):
         if one.many:
             rules = few(sorted({fault.rule for fault in one.faults}))
             why = (
@@ -114,7 +116,9 @@ def _hosts(view: ClusterView) -> Iterator[Need]:
             silent.append(record.host.name)
         if record.state in OUT:
             yield _taken_out(view, record)
-        if record.state is HostState.SERVING and (need := _failing(view, record)) is not None:
+        if (proposal := view.state.proposals.get(record.host.name)) is not None and proposal.confirm:
+            yield _asked(proposal)
+        elif record.state is HostState.SERVING and (need := _failing(view, record)) is not None:
             yield need
         if record.leaked:
             why = f"{count(record.leaked.bit_count(), 'GPU')} leaked: still in use after SIGKILL"
@@ -148,6 +152,12 @@ def _taken_out(view: ClusterView, record: HostRecord) -> Need:
     todo = "find out why; undrain returns it to service, drain empties it for a repair"
     name = record.host.name
     return Need(f"host:{name}:state", name, why, todo, name, view.state.now - record.since)
+
+
+def _asked(proposal: AutoDrainProposed) -> Need:
+    name = proposal.host
+    todo = f"drain {name} confirms it; undrain {name} lets it serve on, and is not asked again for the same"
+    return Need(f"host:{name}:asked", name, f"health asks for its drain: {proposal.reason}", todo, name)
 
 
 def _failing(view: ClusterView, record: HostRecord) -> Need | None:

@@ -158,6 +158,7 @@ def test_an_absent_limit_is_none_and_zero_is_zero(tmp_path: Path) -> None:
 
 def test_every_knob_of_the_policy_can_be_written(tmp_path: Path) -> None:
     fields = {target for target, _ in KNOBS.values()} | {"min_runtime_min_ms", "min_runtime_max_ms"}
+    fields |= {"serving_floor", "serving_floor_ppm"}  # health.floor of the cluster
     assert fields == set(Policy.__dataclass_fields__)
     text = GOOD + "policy: {preemption_margin: 12.5%, max_blast: 1.5, pack: tight, min_runtime_bounds: [1m, 4h]}\n"
     policy = read(tmp_path, text).clusters[0].policy

@@ -8,6 +8,7 @@ import pytest
 
 from opsconsole.presenting.explaining import explain_anything
 from opsconsole.presenting.history import day
+from opsconsole.presenting.host_plans import plan_undrain
 from opsconsole.presenting.host_rows import hosts_table
 from opsconsole.presenting.needs import Need, needs, needs_table
 from opsconsole.presenting.overview import figures, host_map
@@ -98,6 +99,17 @@ def test_an_error_that_is_not_fatal_leaves_a_host_sound(code: int) -> None:
     with_fallen_gpu(source, "gpu001", 3)
     source.kernels["gpu001"][0]["xid"]["code"] = code
     assert needs(source.view()) == []
+
+
+def test_what_health_asks_a_person_for_is_told_with_what_to_do(source: FakeSource) -> None:
+    with_fallen_gpu(source, "gpu004", 3)
+    source.happen(AutoDrainProposed(DrainId("a"), HostName("gpu004"), "GPU 3: xid:79", False, ("xid:79",), True))
+    (found,) = [need for need in needs(source.view()) if need.about == "gpu004"]
+    assert found.why == "health asks for its drain: GPU 3: xid:79" and found.todo.startswith("drain gpu004 confirms it")
+    plan = plan_undrain(source.view(), ["gpu004"])
+    assert not plan.refused and "health asks for its drain: GPU 3" in plan.table.rows[0].cells[1].text
+    source.happen(UndrainRequested(HostName("gpu004"), BY))
+    assert not [need for need in needs(source.view()) if need.about == "gpu004"], "seen to, with its log"
 
 
 def test_faults_of_many_hosts_at_once_are_one_incident_and_come_first() -> None:

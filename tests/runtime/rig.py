@@ -14,6 +14,7 @@ from typing import Any
 
 import opsconsole.leader as live
 from opsconsole.errors import OpsConsoleError
+from opsconsole.health.acting import Automatic
 from opsconsole.runtime import Runtime
 from opsconsole.site import Site
 from opsconsole.store.store import Store
@@ -50,6 +51,7 @@ class Rig:
     policy: Policy = POLICY
     fence: tuple[str, ...] = ()  # the command of every host
     digest: str = ""  # of the inventory; `names`, `policy` and this are what a reload reads anew
+    auto: Automatic = field(default_factory=Automatic)  # what health may do by itself
     before_write: Callable[[str], None] | None = None
     hosts: dict[str, FakeHost] = field(default_factory=dict)
     pools: list[FakePool] = field(default_factory=list)
@@ -71,7 +73,8 @@ class Rig:
         hosts = tuple(Host(HostName(name), self.gpus, fence=bool(self.fence)) for name in self.names)
         fence = dict.fromkeys(self.names, self.fence)
         reach = {name: SimpleNamespace(name=name, address=f"addr-{name}") for name in self.names}
-        return Site("c", InventoryLoaded(self.policy, budgets, hosts), reach, 0.1, (), fence, 1.0, self.digest)
+        loaded = InventoryLoaded(self.policy, budgets, hosts)
+        return Site("c", loaded, reach, 0.1, (), fence, 1.0, self.digest, auto=self.auto)
 
     def runtime(self) -> Runtime:
         def make(hosts: Iterable[Any], hello: Callable[[str], Any], hear: Callable[[str, str, Any], None]) -> FakePool:
