@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +13,8 @@ from opsconsole.forecasting.futures import Lived, Question
 from opsconsole.forecasting.past import BASES
 from opsconsole.forecasting.world import ANSWERS
 from opsconsole.simulating.metrics import DIGITS, quantile
-from scheduler_core.decisions import StopCause
-from scheduler_core.ids import BudgetId, HostName
+from scheduler_core.decisions import StopCause, StopDecided
+from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.units import MINUTE
 from scheduler_core.workload import Workload, WorkloadPhase
 
@@ -150,11 +150,12 @@ def _moved(sides: Sequence[Values], horizon_s: float) -> float:
 def _stops(question: Question, lived: Sequence[Sequence[Lived]]) -> list[dict[str, Any]]:
     """Of what runs now: in which part of the futures it is stopped for others or for a drain, and for whom."""
     state, paths = question.state, question.state.budgets.paths
+    known = {w.id for w in (*question.living, *(question.draft or NO_CHANGE).submitted)}
     found: list[dict[str, Any]] = []
     for wid in dict.fromkeys(wid for side in lived for future in side for wid in future.stopped):
         record = state.workloads[wid]
         stops = [future.stopped[wid] for future in lived[-1] if wid in future.stopped]
-        whom = Counter(str(s.for_workload) if s.cause is StopCause.PREEMPT else "a drain" for s in stops)
+        whom = Counter(_whom(stop, known) for stop in stops)
         found.append(
             {
                 "workload": wid,
@@ -172,6 +173,12 @@ def _stops(question: Question, lived: Sequence[Sequence[Lived]]) -> list[dict[st
         )
     found.sort(key=lambda row: -max(row["share"].values()))
     return found
+
+
+def _whom(stop: StopDecided, known: Container[WorkloadId]) -> str:
+    if stop.cause is not StopCause.PREEMPT or stop.for_workload is None:
+        return "a drain"
+    return stop.for_workload if stop.for_workload in known else "an arrival"
 
 
 def _share(holds: Sequence[bool]) -> float:
