@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opsconsole.presenting.rows import Cell, Column, Row, TableView
-from opsconsole.presenting.text import clean, count, few, span
+from opsconsole.presenting.text import clean, count, few
 from opsconsole.simulating.telling import gpu_h, percent, seconds
 
+EXACT_BELOW_S = 600
 MOST_ROWS = 10  # of those who move; --json has all
 BETTER = {"wait_p50_s": -1, "wait_p90_s": -1, "delivered_gpu_h": 1, "delivered_over_owed": 1, "lost_gpu_h": -1}
 Range = Mapping[str, Any] | None
@@ -23,9 +24,14 @@ def hours(value: float | None) -> str:
     return "–" if value is None else gpu_h(value)
 
 
+def about(value: float | None) -> str:
+    """A span in s. To the second only where it is short: more nobody can know."""
+    return seconds(value if value is None or value < EXACT_BELOW_S else round(value / 60) * 60)
+
+
 FIGURES: tuple[tuple[str, str, Say], ...] = (
-    ("wait p50", "wait_p50_s", seconds),
-    ("wait p90", "wait_p90_s", seconds),
+    ("wait p50", "wait_p50_s", about),
+    ("wait p90", "wait_p90_s", about),
     ("occupancy", "occupancy", percent),
     ("delivered of owed", "delivered_over_owed", percent),
     ("delivered GPU-hours", "delivered_gpu_h", hours),
@@ -56,7 +62,7 @@ def signed(say: Say) -> Say:
 def until(horizon_s: float) -> Say:
     """When something comes, from now on."""
     later = f"> {seconds(horizon_s)}"
-    return lambda value: later if value is None else "now" if value < 1 else seconds(value)
+    return lambda value: later if value is None else "now" if value < 1 else about(value)
 
 
 # -- sentences ----------------------------------------------------------------------------------------------------
@@ -160,11 +166,12 @@ def figures_table(data: dict[str, Any], both: bool) -> TableView:
 def budgets_table(data: dict[str, Any], both: bool) -> TableView:
     """Waits and GPU-hours of each leaf."""
     columns = [Column("BUDGET", 20, grow=True)]
-    for title in ("WAIT P90", "GPU-H", "OF OWED"):
-        columns += [Column(f"{title}{side}", 16, right=True) for side in ((" NOW", " DRAFT") if both else ("",))]
+    for title, least in (("WAIT P90", 0), ("GPU-H", 100), ("OF OWED", 140)):
+        sides = (" NOW", " DRAFT") if both else ("",)
+        columns += [Column(f"{title}{side}", 16, right=True, from_width=least) for side in sides]
     rows = []
     for row in data["budgets"]:
-        parts = (("wait_p90_s", seconds), ("delivered_gpu_h", hours), ("delivered_over_owed", percent))
+        parts = (("wait_p90_s", about), ("delivered_gpu_h", hours), ("delivered_over_owed", percent))
         cells = [cell for key, say in parts for cell in _sides_of(row[key], say, both, BETTER[key])]
         rows.append(Row(row["path"], (Cell(clean(row["path"], 60)), *cells)))
     return TableView("Budgets", tuple(columns), tuple(rows))
@@ -188,7 +195,7 @@ def starts_table(data: dict[str, Any], moved: Sequence[dict[str, Any]], both: bo
         token = {"sooner": "good", "later": "bad"}.get(row["moves"], "")
         cells = [Cell(in_words(row["starts"]["now"], say))]
         if both:
-            word = f"{span(round(abs(row['moved_s']) * 1000))} {row['moves']}"
+            word = f"{about(abs(row['moved_s']))} {row['moves']}"
             cells += [Cell(in_words(row["starts"]["draft"], say)), Cell(word, token)]
         rows.append(Row(row["workload"], (Cell(_who(row)), *cells)))
     left = len(data["starts"]) - len(moved)
