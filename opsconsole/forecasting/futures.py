@@ -57,6 +57,12 @@ class Question:
         found = [r.workload for r in self.state.workloads.values() if _may_run(self.state, r)]
         return sorted(found, key=lambda w: (w.submitted_at, w.id))
 
+    @cached_property
+    def begun(self) -> set[WorkloadId]:
+        """What runs or ran before: its wait is over, even where it waits again."""
+        records = self.state.workloads.items()
+        return {wid for wid, r in records if r.run is not None or any(a.started_at is not None for a in r.attempts)}
+
     @property
     def drafts(self) -> list[Draft]:
         """A side each."""
@@ -82,7 +88,7 @@ class Lived:
 
 def all_futures(question: Question, workers: int, progress: Callable[[float], None]) -> list[list[Lived]]:
     """By side and future. The same on any number of workers. Ctrl-C ends all of it: KeyboardInterrupt."""
-    _ = question.past, question.arrivals, question.image, question.living  # once, before it is shared
+    _ = question.past, question.arrivals, question.image, question.living, question.begun  # once, before it is shared
     tasks = [(side, future) for future in range(question.futures) for side in range(len(question.drafts))]
     lived = on_cores(partial(one_future, question), tasks, workers, progress)
     return [lived[side :: len(question.drafts)] for side in range(len(question.drafts))]
@@ -112,7 +118,7 @@ def one_future(question: Question, task: tuple[int, int], progress: Callable[[fl
     for drain in (state.drains[d] for d in drains if d in state.drains):
         done = drain.done_at if drain.ended == "drained" else None
         lived.emptied[drain.host] = None if done is None else done - now
-    _measure(outcome, [n for n, w in enumerate(stream.workloads) if w.id not in running], lived)
+    _measure(outcome, [n for n, w in enumerate(stream.workloads) if w.id not in question.begun], lived)
     return lived
 
 
@@ -128,7 +134,7 @@ def _left_ms(question: Question, w: Workload, seed: str) -> int:
 
 
 def _measure(outcome: Outcome, numbers: Sequence[int], lived: Lived) -> None:
-    """`numbers`: of those whose waits count, for they do not run now."""
+    """`numbers`: of those whose waits count."""
     meter, tree, length = outcome.meter, outcome.stream.tree, outcome.end - outcome.begin
     everybody: dict[BudgetId, list[int]] = {leaf: [] for leaf in tree.leaves}
     counted: dict[BudgetId, list[int]] = {leaf: [] for leaf in tree.leaves}

@@ -94,13 +94,9 @@ class LiveWorld(World):
 
     def _stop_decided(self, at: int, decision: StopDecided) -> None:
         if decision.run in self.running_now:
-            self.stopped.setdefault(self._workload_of(decision.run), decision)
+            self.stopped.setdefault(self.state.runs[decision.run].workload, decision)
         if decision.run in self.attempts:
             super()._stop_decided(at, decision)
-
-    def _workload_of(self, run: RunId) -> WorkloadId:
-        attempt = self.attempts.get(run)
-        return self.state.runs[run].workload if attempt is None else self.stream.workloads[attempt.number].id
 
     def _happen(self, at: int, number: int, kind: int, name: str) -> list[Observation]:
         if kind != EMPTIES:

@@ -119,6 +119,17 @@ def test_of_a_host_that_does_not_answer_nobody_knows_more_later() -> None:
     assert start_s(data, "waits")["within"] == {"now": 0.0} and not data["stops"]
 
 
+def test_what_ran_before_does_not_wait_for_its_start_again() -> None:
+    cluster = Cluster()
+    cluster.running("ran", min_runtime=10 * MIN, resumable=True)
+    cluster.later(30 * MIN)
+    cluster.submit("takes", "b")
+    cluster.finish("ran", 143, signalled=True)
+    cluster.submit("waits", "b")
+    question = Question(cluster.engine.state, None, HOUR, 1)
+    assert question.begun == {"ran", "takes"} and {w.id for w in question.living} == {"ran", "takes", "waits"}
+
+
 def test_nothing_is_drawn_from_a_draft_and_the_state_stays_as_it_is() -> None:
     """A draft without changes differs in nothing; so does one worker from two."""
     cluster = busy(7)
