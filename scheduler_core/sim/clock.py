@@ -9,7 +9,8 @@ from scheduler_core.ids import HostName, RunId
 
 
 class Happening(NamedTuple):
-    """`link`: the connection it travels on, 0 for what happens whether anybody is connected or not."""
+    """`link`: the connection it travels on, 0 for what happens whether anybody is connected or not; negative: one of
+    the leader before, in so many boots of the host."""
 
     at: int
     order: int

@@ -40,9 +40,9 @@ class Console:
         """And how many ticks it has in it."""
         return pickle.dumps(to_image(self.scenario.engine.state)), len(self.scenario.ticks)
 
-    def restart(self, away_ms: int) -> None:
+    def restart(self, away_ms: int, reaches_all: bool = True) -> None:
         """From the newest snapshot and the journal after it; what hosts report meanwhile nobody hears. Then it asks
-        every host, and sends again what has no outcome."""
+        every host that it can reach, and sends again what has no outcome."""
         scenario, world = self.scenario, self.scenario.world
         recovered, before = Engine(from_image(pickle.loads(self.image))), scenario.engine
         for tick in scenario.ticks[self.at :]:
@@ -55,7 +55,7 @@ class Console:
         world.advance(scenario.now)
         found = list[Observation]()
         for host in world.hosts.values():
-            answers = host.reachable
+            answers = host.reachable and (reaches_all or self.draw.randrange(3) > 0)
             world.cut(host)
             found += world.reconnect(host.name) if answers else [HostUnreachable(host.name, "timed out")]
         scenario.step(found)
@@ -65,9 +65,9 @@ class Console:
         self.restart(self.draw.choice((SECOND, 30 * SECOND, 20 * MINUTE)))
 
     def take_over(self) -> None:
-        """The one before still sends what it had decided."""
+        """The one before still sends what it had decided, also to hosts that the new one does not reach yet."""
         self.scenario.world.taken_over(self.scenario.engine.outstanding())
-        self.restart(self.draw.randrange(SECOND))
+        self.restart(self.draw.randrange(SECOND), reaches_all=False)
 
     def keep(self) -> None:
         """A snapshot from time to time."""

@@ -80,11 +80,11 @@ class World:
 
     def taken_over(self, outstanding: Iterable[Command]) -> None:
         """Another console leads from now on. The one before goes on sending what it had decided, over links of its
-        own: hosts that have heard of the new one refuse it."""
+        own, which last as long as the host is up: hosts that have heard of the new one refuse it."""
         self.epoch += 1
         for command in outstanding:
-            if not isinstance(command, FenceHost):
-                self._arrives(command, 0, "late_")
+            if not isinstance(command, FenceHost) and self.hosts[command.host].reachable:
+                self._arrives(command, -self.hosts[command.host].boot, "late_")
 
     def _late_start(self, host: SimHost, run: RunId) -> None:
         if not host.fenced(self.epoch):
@@ -108,7 +108,7 @@ class World:
         while (event := self.agenda.pop_until(now)) is not None:
             self.now = event.at
             host = self.hosts[event.host]
-            if event.link in (0, host.link):
+            if event.link in (0, host.link, -host.boot):
                 getattr(self, f"_{event.kind}")(host, event.run)
         self.now = now
         reports, self._reports = self._reports, []
