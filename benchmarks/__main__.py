@@ -13,6 +13,7 @@ BENCHMARKS = (
     "core.engine_step",
     "core.stream 2000",
     "simulating.replays 0.02",
+    "forecasting.coverage 1 3",
     "ssh.replayed",
     "ssh.real_agents",
     "store.restart",

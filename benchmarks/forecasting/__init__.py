@@ -1,0 +1,1 @@
+"""Forecasts: how right they are, and what they cost."""
