@@ -125,11 +125,7 @@ class ConsoleBase(ConsolePages):
         begun = time.monotonic()
         if not self.paused:
             self.fresh_picture()
-        try:
-            self.draw()
-            self.alerts.over("drawing")
-        except Exception as error:
-            self.alerts.failed("drawing", error)
+        self.draw()
         pause_s = DRAW_SHARE * (time.monotonic() - begun)
         if self.settings.slow_link and self.picture is not None:
             pause_s = max(pause_s, self.picture.interval_s)

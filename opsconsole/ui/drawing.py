@@ -133,6 +133,14 @@ class ConsolePages(App[int]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
+        """A defect in drawing is shown and ends nothing."""
+        try:
+            self._draw()
+            self.alerts.over("drawing")
+        except Exception as error:
+            self.alerts.failed("drawing", error)
+
+    def _draw(self) -> None:
         view = self.picture
         with self.batch_update():
             if view is not None:
