@@ -13,7 +13,7 @@ def add(whatif: argparse.ArgumentParser) -> argparse.ArgumentParser:
     whatif.add_argument("--add-hosts", action="append", default=[], metavar="HOSTSxGPUS", help="such as 8x8")
     whatif.add_argument("--remove", action="append", default=[], metavar="HOST", help="it leaves the inventory")
     whatif.add_argument(
-        "--submit", action="append", default=[], metavar="WORKLOAD", help="such as gpus=64,min=2h,budget=olmo/eval"
+        "--submit", action="append", default=[], metavar="FIELD=VALUE,…", help="such as gpus=64,min=2h,budget=olmo/eval"
     )
     whatif.add_argument("--horizon", default="24h", metavar="SPAN", help="how far ahead; default: 24h")
     whatif.add_argument("--futures", type=int, default=20, metavar="N", help="default: 20")
