@@ -10,8 +10,9 @@ import sys
 from dataclasses import asdict
 
 from opsconsole.cli.wiring import Place
+from opsconsole.demo import fault, story
 from opsconsole.demo.cluster import DemoCluster
-from opsconsole.demo.story import Story, tell
+from opsconsole.demo.story import Story
 from opsconsole.errors import OpsConsoleError
 
 
@@ -28,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _script(args: argparse.Namespace) -> int:
-    cluster = DemoCluster(args.hosts)
+    told = fault if args.script == "fault" else story
+    cluster = DemoCluster(args.hosts, told.HEALTH)
     task = asyncio.current_task()
     assert task is not None
     for signum in (signal.SIGTERM, signal.SIGHUP):
@@ -37,11 +39,11 @@ async def _script(args: argparse.Namespace) -> int:
         await cluster.start()
         args.inventory, args.cluster = str(cluster.inventory), None
         place = Place.of(args)
-        story = await tell(cluster, place.leader(), lambda line: print(line, file=sys.stderr, flush=True))
+        found = await told.tell(cluster, place.leader(), lambda line: print(line, file=sys.stderr, flush=True))
     finally:
         await cluster.stop()
-    _print(args, story)
-    return 0 if story.held else 1
+    _print(args, found)
+    return 0 if found.held else 1
 
 
 def _print(args: argparse.Namespace, story: Story) -> None:

@@ -138,7 +138,7 @@ def _leading(commands: Any) -> None:
     demo.add_argument("--hosts", type=int, default=8, choices=range(2, 9), metavar="2..8")
     demo.add_argument("--seed", type=int, default=1)
     demo.add_argument(
-        "--script", choices=("drain",), help="tell a story without a terminal; exit 0 if every promise held"
+        "--script", choices=("drain", "fault"), help="tell a story without a terminal; exit 0 if every promise held"
     )
     _console_options(demo, default=argparse.SUPPRESS)
     _json(demo)

@@ -11,7 +11,9 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from opsconsole.demo.hosts import kill_all
 from opsconsole.errors import OpsConsoleError
 
 GPUS_PER_HOST = 8
@@ -38,6 +40,7 @@ policy:
   claim_horizon: 30s
   retry_delay: 5s
   breaker_gpus: 4096
+health: {health}
 budgets:
   - name: olmo
     weight: 3
@@ -72,11 +75,19 @@ def gpu_table(host: str) -> dict[str, Any]:
     }
 
 
+def _write(path: Path, text: str) -> None:
+    """At once: agents read it at any moment."""
+    scratch = path.with_suffix(".new")
+    scratch.write_text(text)
+    scratch.replace(path)
+
+
 @dataclass
 class DemoCluster:
     """The hosts of one demo, in a directory of its own that goes when they stop."""
 
     hosts: int = 8
+    health: str = "{auto: propose}"  # of its inventory
     root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="opsconsole-demo-")))
     _child: asyncio.subprocess.Process | None = None
 
@@ -123,7 +134,7 @@ class DemoCluster:
             key = asyncssh.generate_private_key("ssh-ed25519")
             key.write_private_key(home / "host_key")
             key.write_public_key(home / "host_key.pub")
-            (home / "gpus.json").write_text(json.dumps(gpu_table(name)))
+            self._boot(name)
 
     def _write_inventory(self, ports: dict[str, int]) -> None:
         rows, known = [], []
@@ -135,7 +146,18 @@ class DemoCluster:
             public = (self.root / "hosts" / name / "host_key.pub").read_text().strip()
             known.append(f"[127.0.0.1]:{port} {public}")
         (self.root / "known_hosts").write_text("\n".join(known) + "\n")
-        self.inventory.write_text(INVENTORY.format(hosts="\n".join(rows), root=self.root))
+        self.inventory.write_text(INVENTORY.format(hosts="\n".join(rows), root=self.root, health=self.health))
+
+    def _boot(self, host: str) -> None:
+        """Sound GPUs, a kernel that has said nothing, and a boot id of its own."""
+        home = self.root / "hosts" / host
+        _write(home / "gpus.json", json.dumps(gpu_table(host)))
+        _write(home / "boot_id", str(uuid4()))
+
+    def power_cycle(self, host: str) -> None:
+        """Whatever runs there dies at once, and the host comes back with another boot id and all its GPUs."""
+        kill_all(f"OPSCONSOLE_STATE_DIR={self.root / 'hosts' / host / 'state'}")
+        self._boot(host)
 
     def break_gpu(self, host: str, slot: int) -> None:
         """The GPU falls off the bus: XID 79 in the kernel log, every reading fails from now on."""
@@ -147,9 +169,7 @@ class DemoCluster:
             at = float(uptime.read().split()[0])
         text = f"NVRM: Xid (PCI:{gpu['pci'][4:-2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
         table["kernel"].append({"monotonic_s": at, "text": text})
-        scratch = path.with_suffix(".new")
-        scratch.write_text(json.dumps(table))
-        scratch.replace(path)
+        _write(path, json.dumps(table))
 
     async def stop(self) -> None:
         """Ends the hosts and waits until their processes and files are gone."""

@@ -39,6 +39,7 @@ def host_environment(root: Path, name: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "OPSCONSOLE_STATE_DIR": str(home / "state"),
         "OPSCONSOLE_FAKE_NVML": str(home / "gpus.json"),
+        "OPSCONSOLE_BOOT_ID_FILE": str(home / "boot_id"),
         MARK: str(root),
     }
 
@@ -104,9 +105,8 @@ async def serve(root: Path, names: list[str]) -> dict[str, asyncssh.SSHAcceptor]
     return servers
 
 
-def marked_processes(root: Path) -> list[int]:
-    """Every process that carries the demo's mark in its environment, this one excepted."""
-    mark = f"{MARK}={root}".encode()
+def marked_processes(mark: str) -> list[int]:
+    """Every process that carries this in its environment, `NAME=value`; this one excepted."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -115,19 +115,24 @@ def marked_processes(root: Path) -> list[int]:
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue  # gone already, or not ours
-        if mark in environment.split(b"\0"):
+        if mark.encode() in environment.split(b"\0"):
             found.append(int(entry.name))
     return found
 
 
-def sweep(root: Path) -> None:
-    """Kill what the hosts still run, then remove their files."""
-    while pids := marked_processes(root):
+def kill_all(mark: str) -> None:
+    """Until none is left that carries the mark."""
+    while pids := marked_processes(mark):
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+
+
+def sweep(root: Path) -> None:
+    """Kill what the hosts still run, then remove their files."""
+    kill_all(f"{MARK}={root}")
     shutil.rmtree(root, ignore_errors=True)
 
 

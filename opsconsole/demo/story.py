@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from scheduler_core.observations import (
 )
 from scheduler_core.state import ClusterState
 
+HEALTH = "{auto: off}"
 STORY_S = 240.0
 HOST = HostName("gpu02")
 CLOCKS_MS = 1500  # a start is noticed up to a poll later than it happened
@@ -55,23 +56,28 @@ class Story:
 
 async def tell(cluster: DemoCluster, runtime: Runtime, say: Callable[[str], None]) -> Story:
     """Runs the whole story on a started cluster. Raises OpsConsoleError where it comes to a stop."""
+    async with busy_cluster(runtime) as leading:
+        story = Story(requested_ms=runtime.clock.now(), runs=runs_there(runtime.state))
+        say(f"{HOST} runs {names(story)}; asking for its drain")
+        await runtime.ask(DrainRequested(DrainId("d-story"), HOST, By("demo", "a fan is loud")))
+        await drained(leading, runtime)
+        say(f"{HOST} is drained")
+        await until(leading, lambda: moved_on(runtime, story), "the requeued runs to start elsewhere")
+        judge(story, runtime.store.tail(0))
+        await runtime.ask(UndrainRequested(HOST, By("demo", "the fan is quiet")))
+        return story
+
+
+@contextlib.asynccontextmanager
+async def busy_cluster(runtime: Runtime) -> AsyncIterator[asyncio.Task[None]]:
+    """Led and full of work, with the task that leads."""
     leading = asyncio.create_task(runtime.lead("demo"))
     feeding: asyncio.Task[None] | None = None
     try:
-        await _until(leading, lambda: bool(runtime.state.hosts), "the leader to begin")
+        await until(leading, lambda: bool(runtime.state.hosts), "the leader to begin")
         feeding = asyncio.create_task(feed(runtime, OPENING))
-        await _until(leading, lambda: _busy(runtime.state), "the cluster to fill up")
-        say(f"{HOST} runs {', '.join(runtime.state.hosts[HOST].runs)}; asking for its drain")
-        story = Story(requested_ms=runtime.clock.now())
-        story.runs = [_before(runtime.state, run) for run in runtime.state.hosts[HOST].runs]
-        drain = DrainId("d-story")
-        await runtime.ask(DrainRequested(drain, HOST, By("demo", "a fan is loud")))
-        await _until(leading, lambda: runtime.state.hosts[HOST].state is HostState.DRAINED, f"{HOST} to be drained")
-        say(f"{HOST} is drained")
-        await _until(leading, lambda: _moved_on(runtime, story), "the requeued runs to start elsewhere")
-        judge(story, runtime.store.tail(0), runtime.state)
-        await runtime.ask(UndrainRequested(HOST, By("demo", "the fan is quiet")))
-        return story
+        await until(leading, lambda: _busy(runtime.state), "the cluster to fill up")
+        yield leading
     finally:
         for task in (feeding, leading):
             if task is not None:
@@ -80,7 +86,19 @@ async def tell(cluster: DemoCluster, runtime: Runtime, say: Callable[[str], None
                     await task
 
 
-async def _until(leading: asyncio.Task[None], true: Callable[[], bool], what: str) -> None:
+def names(story: Story) -> str:
+    return ", ".join(row["run"] for row in story.runs)
+
+
+def runs_there(state: ClusterState) -> list[dict[str, Any]]:
+    return [_before(state, run) for run in state.hosts[HOST].runs]
+
+
+async def drained(leading: asyncio.Task[None], runtime: Runtime) -> None:
+    await until(leading, lambda: runtime.state.hosts[HOST].state is HostState.DRAINED, f"{HOST} to be drained")
+
+
+async def until(leading: asyncio.Task[None], true: Callable[[], bool], what: str) -> None:
     until = time.monotonic() + STORY_S
     while not true():
         if leading.done():
@@ -114,7 +132,7 @@ def _before(state: ClusterState, run_id: Any) -> dict[str, Any]:
     }
 
 
-def _moved_on(runtime: Runtime, story: Story) -> bool:
+def moved_on(runtime: Runtime, story: Story) -> bool:
     """Every requeued run of the host has started again."""
     for row in story.runs:
         record = runtime.state.workloads.get(row["workload"])
@@ -125,8 +143,10 @@ def _moved_on(runtime: Runtime, story: Story) -> bool:
     return True
 
 
-def judge(story: Story, events: list[Event], state: ClusterState) -> None:
-    """Reads the journal: when each run started and stopped, where it went on, and whether every promise held."""
+def judge(story: Story, events: list[Event]) -> list[tuple[int, Any]]:
+    """Reads the journal: when each run started and stopped, where it went on, and whether every promise held. Returns
+    its facts, each with its instant.
+    """
     facts = [(event.at_ms, event.value) for event in events if event.role != "command"]
     for row in story.runs:
         _times(row, facts)
@@ -135,20 +155,28 @@ def judge(story: Story, events: list[Event], state: ClusterState) -> None:
     story.restarted = _restarts(story, facts)
     story.preemptions = sum(1 for _, v in facts if isinstance(v, StopDecided) and v.for_workload)
     story.promises = _promises(story, facts)
+    return facts
 
 
 def _times(row: dict[str, Any], facts: list[tuple[int, Any]]) -> None:
     mine = [(at, v) for at, v in facts if getattr(v, "run", None) == row["run"]]
-    started = [at for at, v in mine if isinstance(v, MemberStarted)]
-    ended = [at for at, v in mine if isinstance(v, MemberExited)]
     stops = [(at, v) for at, v in mine if isinstance(v, StopDecided)]
-    row["started_ms"] = max(started, default=None)
+    row["started_ms"] = _told_by_all(mine, MemberStarted)
     row["stop_decided_ms"] = stops[0][0] if stops else None
     row["cause"] = stops[0][1].cause.value if stops else None
-    row["ended_ms"] = max(ended, default=None)
-    row["released_ms"] = max((at for at, v in mine if isinstance(v, MemberReleased)), default=None)
+    row["ended_ms"] = _told_by_all(mine, MemberExited)
+    row["released_ms"] = _told_by_all(mine, MemberReleased)
     if row["started_ms"] is not None and row["ended_ms"] is not None:
         row["ran_s"] = (row["ended_ms"] - row["started_ms"]) / 1000
+
+
+def _told_by_all(mine: list[tuple[int, Any]], kind: type[Any]) -> int | None:
+    """When the last of its hosts said so first: one that booted says it again."""
+    first: dict[HostName, int] = {}
+    for at, v in mine:
+        if isinstance(v, kind):
+            first.setdefault(v.host, at)
+    return max(first.values(), default=None)
 
 
 def _restarts(story: Story, facts: list[tuple[int, Any]]) -> list[dict[str, Any]]:
