@@ -90,6 +90,8 @@ class Prospects:
 
     def has(self, hosts: int, gpus: int, claimant: Claimant) -> bool:
         """Are there so many hosts that give it so many GPUs each?"""
+        if not self.book.enough(hosts, gpus):
+            return False  # to nobody
         able = (name for name in self.book.reaching(gpus) if self.gives(name, claimant) >= gpus)
         return sum(1 for _ in islice(able, hosts)) == hosts
 
