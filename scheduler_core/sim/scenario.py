@@ -18,6 +18,7 @@ from scheduler_core.invariants import require
 from scheduler_core.lapses import lapsed
 from scheduler_core.observations import (
     AutoDrainProposed,
+    AutoDrainWithdrawn,
     BreakerReset,
     By,
     CancelRequested,
@@ -207,7 +208,8 @@ class Scenario:
         return self.draw.choice(taken) if taken and self.draw.random() < 0.1 else DrainId(f"d{len(self.ticks)}")
 
     def _propose(self) -> list[Observation]:
-        return [AutoDrainProposed(self._drain_id(), self._host(), "XID 79", self.draw.random() < 0.5)]
+        asked = AutoDrainProposed(self._drain_id(), self._host(), "XID 79", self.draw.random() < 0.5)
+        return [asked if self.clock.randrange(3) else AutoDrainWithdrawn(asked.host, "it is well again")]
 
     def _repair(self) -> list[Observation]:
         to: Any = self.draw.choice(("repairing", "verifying", "verify_failed"))
