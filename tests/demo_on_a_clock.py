@@ -92,6 +92,6 @@ def _inventory(hosts: dict[str, int]) -> InventoryLoaded:
             f"  - {{name: {name}, address: 127.0.0.{n}, gpus: 8}}" for n, name in enumerate(hosts, start=2)
         )
         path = Path(root) / "inventory.yaml"
-        path.write_text(INVENTORY.format(hosts=rows, root=root))
+        path.write_text(INVENTORY.format(hosts=rows, root=root, health="{auto: propose}"))
         (cluster,) = read_inventory(str(path)).clusters
         return cluster.loaded()
