@@ -11,7 +11,7 @@ from scheduler_core.placement import Room, sizes_for
 from scheduler_core.reservations import Masks, limit_ends_at, yields_at
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run
-from scheduler_core.units import lowest_bits
+from scheduler_core.units import PPM, lowest_bits
 from scheduler_core.victims import weaker_leaves
 from scheduler_core.workload import Workload
 
@@ -64,10 +64,16 @@ def room_from(
 
 
 def _by_right(standings: Standings, workload: Workload, going: Container[RunId]) -> Leaves:
-    """A run goes when its limit ends it, or, where rule 17 gives the workload a right to it, its protection."""
+    """A run goes when its limit ends it, or, where rule 17 gives the workload a right to it, its protection.
+
+    None is promised that alone holds more than `max_blast` allows: no gang goes for small work.
+    """
     state, weaker = standings.state, weaker_leaves(standings, workload)
+    most = state.policy.max_blast_ppm * workload.gpus // PPM
 
     def may_take(run: Run) -> bool:
+        if run.gpus > most:
+            return False
         if run.budget == workload.budget:
             return state.workloads[run.workload].workload.priority < workload.priority
         return run.budget in weaker

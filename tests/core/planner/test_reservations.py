@@ -100,6 +100,15 @@ def test_where_nothing_yields_by_right_none_is_made() -> None:
         assert hold(c, "first").kind is (HoldKind.PROTECTED if at else HoldKind.BETTER_CLAIMS)
 
 
+def test_no_gang_is_promised_to_small_work() -> None:
+    """By `max_blast`; to what is half as large as the gang it is."""
+    for gpus, made in ((7, False), (8, True)):
+        c = Cluster(hosts=TWO)
+        c.running("gang", "b", 16, 4 * HOUR)
+        c.submit("small", "a", gpus, HOUR)
+        assert (promise(c, "small") is not None) is made
+
+
 def test_at_most_one_a_leaf_and_so_many_in_all() -> None:
     hosts = {f"h{n}": 8 for n in range(8)}
     leaves = {f"t{n}": 1 for n in range(8)} | {"z": 1}
