@@ -85,9 +85,11 @@ def _starts_in_s(w: Waiting) -> float | None:
 
 
 def _starts_by(w: Waiting) -> Cell:
-    at = _starts_at(w)
-    about = "" if w.record.reserved is not None else "~"
-    return Cell("" if at is None else about + day_clock(w.view.wall(at), w.view.wall_ms))
+    until = w.hold.until
+    if until is None:
+        return Cell("")
+    sign = "" if w.record.reserved is not None else ">" if w.hold.kind in NOT_A_START else "~"
+    return Cell(sign + day_clock(w.view.wall(until), w.view.wall_ms))
 
 
 VALUES: dict[str, Callable[[Waiting], Any]] = {

@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[Part, ...]] = {
         ("MOVE", "▲ so many places nearer than ten minutes ago, ▼ further away"),
         ("MIN", "min runtime; free: unallocated, never protected"),
         ("WHY", "the one reason nearest to being lifted"),
-        ("STARTS BY", "promised: GPUs are reserved; ~ as far as known now"),
+        ("STARTS BY", "promised: GPUs are reserved; ~ as far as known now, > not before"),
         ("CONTRACT", "how much of its min runtime a run has had; then it is interruptible"),
     ),
     "budgets": (
