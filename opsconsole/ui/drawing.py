@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -133,12 +133,21 @@ class ConsolePages(App[int]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """A defect in drawing is shown and ends nothing."""
-        try:
-            self._draw()
+        """All of it. A defect in drawing is shown and ends nothing."""
+        if self._drawn(self._draw):
             self.alerts.over("drawing")
+
+    def draw_lines(self) -> None:
+        """Header, alerts, tabs, status and footer: they cost nothing and are always true."""
+        self._drawn(self._draw_lines)
+
+    def _drawn(self, draw: Callable[[], None]) -> bool:
+        try:
+            draw()
         except Exception as error:
             self.alerts.failed("drawing", error)
+            return False
+        return True
 
     def _draw(self) -> None:
         view = self.picture
@@ -146,12 +155,11 @@ class ConsolePages(App[int]):
             if view is not None:
                 self.asking.look(view)
                 self._draw_page(view)
-            self.draw_lines()
+            self._draw_lines()
             if view is not None and isinstance(self.screen, LiveScreen):
                 self.screen.update_from(view)
 
-    def draw_lines(self) -> None:
-        """Header, alerts, tabs, status and footer: they cost nothing and are always true."""
+    def _draw_lines(self) -> None:
         if not self.query("#footer"):
             return  # the screen comes or goes
         alerts = alert_cells(self)

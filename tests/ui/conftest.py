@@ -1,4 +1,4 @@
-"""The reader's zone is UTC, so that what is seen does not depend on the machine; Pilot looks often for stillness."""
+"""The reader's zone is UTC, so that what is seen does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from textual import _wait
 
 from opsconsole.ui.screens import plan
-
-_wait.SLEEP_GRANULARITY = 0.01  # twice after each key; the 20 ms of Textual are most of what a test takes
 
 
 @pytest.fixture(autouse=True)
