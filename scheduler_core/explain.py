@@ -12,12 +12,11 @@ from scheduler_core.decisions import Reserved
 from scheduler_core.earliest import Leaves, room_from
 from scheduler_core.fairshare import Standings, claim_commitment
 from scheduler_core.fleet import HostState, Reach
-from scheduler_core.grounds import told_apart
-from scheduler_core.ids import ROOT, BudgetId
+from scheduler_core.grounds import side_against, told_apart
+from scheduler_core.ids import BudgetId
 from scheduler_core.index import signature
-from scheduler_core.placement import protection_end, sizes_for
+from scheduler_core.placement import holders, protection_end, sizes_for
 from scheduler_core.reservations import Reservations
-from scheduler_core.reserving import holders
 from scheduler_core.settled import Signature
 from scheduler_core.shapes import Misfit, Shape, ShapeProblem, matches, shape_problem, shapes
 from scheduler_core.state import ClusterState, HostRecord, Run, WorkloadRecord
@@ -253,9 +252,8 @@ class Explainer:
         standings, tree = self.standings, self.state.budgets
         rivals: dict[BudgetId, int] = {}
         for run in self.state.runs.values():
-            chain = tree.chains[run.budget]
-            if run.allocated and run.budget != w.budget:
-                branch = next(b for b in chain if tree.by_id[b].parent in (*tree.chains[w.budget], ROOT))
+            branch = side_against(tree, w.budget, run)
+            if branch is not None and run.budget != w.budget:
                 rivals[branch] = rivals.get(branch, 0) + run.gpus
         if not rivals:
             return f"; {tree.paths[w.budget]} preempts none of its own of the same priority"

@@ -84,9 +84,7 @@ class Index:
     held: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs of all runs (rule 8)
     reservations: dict[WorkloadId, None] = field(default_factory=dict)
     claimed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # GPUs promised to claimants
-    fixed: defaultdict[BudgetId, int] = field(
-        default_factory=_zero
-    )  # whole min runtimes: starting runs, claims, reservations
+    fixed: defaultdict[BudgetId, int] = field(default_factory=_zero)  # whole min runtimes: starting runs, promises
     promised_gpus: defaultdict[BudgetId, int] = field(default_factory=_zero)  # thousandths, protected runs
     promised_until: defaultdict[BudgetId, int] = field(default_factory=_zero)  # sum of thousandths x end
     promises: dict[RunId, Promise] = field(default_factory=dict)

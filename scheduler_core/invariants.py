@@ -11,9 +11,9 @@ from scheduler_core.fairshare import Standings
 from scheduler_core.fleet import HostState, Reach
 from scheduler_core.ids import BudgetId, HostName
 from scheduler_core.index import Index
+from scheduler_core.placement import holders
 from scheduler_core.rebuilding import rebuild
 from scheduler_core.reservations import yields_at
-from scheduler_core.reserving import holders
 from scheduler_core.state import ClusterState
 from scheduler_core.units import GPU
 from scheduler_core.witness import Witness

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from scheduler_core.decisions import Member
-from scheduler_core.ids import BudgetId, HostName
+from scheduler_core.ids import BudgetId, HostName, RunId
 from scheduler_core.reservations import Reservations
 from scheduler_core.shapes import Shape, matches, shapes, sizes_of
 from scheduler_core.state import ClusterState, Run
@@ -22,6 +22,17 @@ def protection_end(run: Run, now: int) -> int:
         return now
     begun = now if run.started_at is None else run.started_at
     return max(now, begun + run.min_runtime_ms)
+
+
+def holders(state: ClusterState, members: tuple[Member, ...]) -> list[Run]:
+    """The runs on these slots."""
+    found: dict[RunId, Run] = {}
+    for member in members:
+        for run_id in state.hosts[member.host].runs:
+            part = state.runs[run_id].members[member.host]
+            if part.phase.holds_gpus and part.slots & member.slots:
+                found[run_id] = state.runs[run_id]
+    return list(found.values())
 
 
 class Room:

@@ -24,10 +24,10 @@ from scheduler_core.gangs import kept_gangs
 from scheduler_core.grounds import preemption_reason, reservation_reason, side_against, standings_of
 from scheduler_core.ids import BudgetId, HostName, WorkloadId
 from scheduler_core.index import leaf_key
-from scheduler_core.placement import Room
+from scheduler_core.placement import Room, holders
 from scheduler_core.preemption import NoPlan, Plan, Search
 from scheduler_core.prospects import Prospects
-from scheduler_core.reserving import holders, may_begin, new_reservations
+from scheduler_core.reserving import may_begin, new_reservations
 from scheduler_core.settled import Blocked, Settled, Signature, Spans, covered
 from scheduler_core.state import ClusterState, WorkloadRecord
 from scheduler_core.victims import Pool, Victim

@@ -15,7 +15,7 @@ from scheduler_core.caps import headroom
 from scheduler_core.cheapest import UNLIMITED, Item, cheapest
 from scheduler_core.decisions import Member
 from scheduler_core.ids import BudgetId, HostName, RunId
-from scheduler_core.placement import Room, sizes_for
+from scheduler_core.placement import Room, holders, sizes_for
 from scheduler_core.prospects import Claimant, Prospects
 from scheduler_core.shapes import Shape, matches, shapes
 from scheduler_core.units import PPM, lowest_bits
@@ -328,12 +328,7 @@ class Search:
 
     def _written(self, shape: Shape, hosts: tuple[HostName, ...], needed: list[Victim]) -> Plan:
         members = tuple(Member(name, self._pick(name, shape.gpus, needed)) for name in hosts)
-        ids = {v.run.id: None for v in needed}
-        for member in members:
-            for run_id in self.state.hosts[member.host].runs:
-                part = self.state.runs[run_id].members[member.host]
-                if part.phase.holds_gpus and part.slots & member.slots:
-                    ids[run_id] = None
+        ids = dict.fromkeys((*(v.run.id for v in needed), *(run.id for run in holders(self.state, members))))
         return Plan(members, tuple(sorted(needed, key=_dearest)), tuple(sorted(ids)))
 
     def _pick(self, name: HostName, gpus: int, needed: Sequence[Victim]) -> int:

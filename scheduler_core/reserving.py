@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from scheduler_core.cursor import TreeCursor
-from scheduler_core.decisions import Member, Reserved
+from scheduler_core.decisions import Reserved
 from scheduler_core.earliest import earliest
 from scheduler_core.fairshare import Standings, commitment
 from scheduler_core.ids import BudgetId, RunId
-from scheduler_core.placement import Room
+from scheduler_core.placement import Room, holders
 from scheduler_core.settled import LeafKey, Settled
-from scheduler_core.state import ClusterState, Run
+from scheduler_core.state import ClusterState
 from scheduler_core.units import MINUTE
 
 LOOK_MS = (
     1 * MINUTE
 )  # so often the first in order are looked at: to rank all who wait costs as much as the rest of a pass
 RETRY_MS = 30 * MINUTE  # a head without an instant is asked again so often: what it lacks turns slowly
-
-
-def holders(state: ClusterState, members: tuple[Member, ...]) -> list[Run]:
-    """The runs on these slots."""
-    found: dict[RunId, Run] = {}
-    for member in members:
-        for run_id in state.hosts[member.host].runs:
-            part = state.runs[run_id].members[member.host]
-            if part.phase.holds_gpus and part.slots & member.slots:
-                found[run_id] = state.runs[run_id]
-    return list(found.values())
 
 
 def may_begin(state: ClusterState, made: Reserved) -> bool:
